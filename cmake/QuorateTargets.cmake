@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# One function for each kind of target, so that a folder's own CMakeLists.txt says only what is
+# particular to it.
+
+# Adds the folders that hold a CMakeLists.txt.
+function(quorate_add_folders)
+  foreach(folder IN LISTS ARGN)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${folder}/CMakeLists.txt)
+      add_subdirectory(${CMAKE_SOURCE_DIR}/${folder} ${CMAKE_BINARY_DIR}/${folder})
+    endif()
+  endforeach()
+endfunction()
+
+# quorate_kernel_library(NAME [PUBLIC deps...] [PRIVATE deps...]): all *.cc of the folder as the
+# static library quorate_NAME, with kernel/ as include root.
+function(quorate_kernel_library name)
+  cmake_parse_arguments(arg "" "" "PUBLIC;PRIVATE" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  add_library(quorate_${name} STATIC ${sources})
+  target_include_directories(quorate_${name} PUBLIC ${CMAKE_SOURCE_DIR}/kernel)
+  target_link_libraries(quorate_${name} PUBLIC quorate_interfaces ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+endfunction()
+
+# quorate_plugin(NAME LIBS...): all *.cc of the folder as lib/quorate/plugins/NAME.so and, from the
+# same source, as the static library NAME_static, which registers itself (sdk, static entry).
+function(quorate_plugin name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  add_library(${name} MODULE ${sources})
+  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${QUORATE_PLUGIN_DIR})
+  target_link_libraries(${name} PRIVATE quorate_sdk ${ARGN})
+  target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
+  if(QUORATE_SANITIZER)
+    target_link_options(${name} PRIVATE -Wl,--unresolved-symbols=ignore-all)
+  endif()
+  add_library(${name}_static STATIC ${sources})
+  target_compile_definitions(${name}_static PRIVATE QUORATE_STATIC_PLUGIN)
+  target_link_libraries(${name}_static PUBLIC quorate_sdk ${ARGN})
+endfunction()
+
+# quorate_test(NAME LIBS...): all *_test.cc of the folder as the Catch2 program NAME and the CTest
+# test NAME. LABELS come from the variable QUORATE_TEST_LABELS.
+function(quorate_test name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
+  add_executable(${name} ${sources})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${ARGN} Catch2::Catch2WithMain)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${QUORATE_TEST_LABELS}" TIMEOUT 600)
+endfunction()
