@@ -26,8 +26,10 @@ typedef struct quorate_call {
   quorate_slice remote_address, client_api_version, trace;
 } quorate_call;
 
-/* One request: an api.capnp Request in one segment. For a write these very bytes become the log
- * entry. */
+/* Messages of api.capnp cross as one bare segment: eight-byte aligned, no segment table in front
+ * (schemas/segment.h). */
+
+/* One request: an api.capnp Request. For a write these very bytes become the log entry. */
 typedef struct quorate_submission {
   const quorate_call* call;
   quorate_slice request;
