@@ -37,13 +37,34 @@ function(quorate_plugin name)
   target_link_libraries(${name}_static PUBLIC quorate_sdk ${ARGN})
 endfunction()
 
+# What a test is labelled with; the target tests_<label> builds all of one label. "threads" marks the
+# parts that run several threads, for ThreadSanitizer.
+set(QUORATE_LABELS unit conformance fuzz layout abi integration threads)
+foreach(label IN LISTS QUORATE_LABELS)
+  add_custom_target(tests_${label})
+endforeach()
+
 # quorate_test(NAME LIBS...): all *_test.cc of the folder as the Catch2 program NAME and the CTest
-# test NAME. LABELS come from the variable QUORATE_TEST_LABELS.
+# test NAME. LABELS come from the variable QUORATE_TEST_LABELS, or else from the folder below tests/.
 function(quorate_test name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARGN} Catch2::Catch2WithMain)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS "${QUORATE_TEST_LABELS}" TIMEOUT 600)
+  set(labels ${QUORATE_TEST_LABELS})
+  if(NOT labels)
+    file(RELATIVE_PATH labels ${CMAKE_SOURCE_DIR}/tests ${CMAKE_CURRENT_SOURCE_DIR})
+    string(REGEX REPLACE "/.*" "" labels ${labels})
+  endif()
+  if(name MATCHES "_(env|storage|mvcc|server|frontend|transport|threads)")
+    list(APPEND labels threads)
+  endif()
+  list(REMOVE_DUPLICATES labels)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 600)
+  foreach(label IN LISTS labels)
+    if(TARGET tests_${label})
+      add_dependencies(tests_${label} ${name})
+    endif()
+  endforeach()
 endfunction()
