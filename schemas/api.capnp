@@ -366,7 +366,9 @@ struct Internal {
     simpleToken      @5 :SimpleToken;
   }
 }
-struct LeaseStamp { lease @0 :Int64; grantRevision @1 :Int64; }   # the revision the store had at its grant
+# Which grant is meant, so that a late revoke cannot hit a lease granted anew under the same id: the
+# revision the store had at the grant, and the log index of the grant.
+struct LeaseStamp { lease @0 :Int64; grantRevision @1 :Int64; grantIndex @2 :UInt64; }
 struct LeaseRest { lease @0 :Int64; remainingTtl @1 :Int64; }
 struct MemberAttributes { id @0 :UInt64; name @1 :Text; clientUrls @2 :List(Text); }
 struct SimpleToken { user @0 :Text; token @1 :Text; authRevision @2 :UInt64; }
