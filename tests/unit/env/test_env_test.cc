@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/test_env.h"
+
+#include <catch2/catch.hpp>
+
+#include "env/loop.h"
+
+namespace quorate::test {
+namespace {
+
+class Recorder final : public Loop<int> {
+ public:
+  explicit Recorder(Executor* executor) : Loop(executor) {}
+  std::vector<std::vector<int>> turns;
+
+ private:
+  void on_turn(std::vector<int>& events) override { turns.push_back(events); }
+};
+
+Status write_text(SimDisk& disk, const std::string& path, Slice text, bool sync) {
+  auto file = disk.open(path, OpenMode::kReplace);
+  QUORATE_TRY(file.status());
+  QUORATE_TRY((*file)->write(0, {&text, 1}));
+  return sync ? (*file)->sync() : Status();
+}
+
+TEST_CASE("the test runs what was posted, when it says so", "[support]") {
+  TestEnv env;
+  auto executor = env.make_executor("loop");
+  Recorder recorder(executor.get());
+  recorder.post(1);
+  recorder.post(2);
+  CHECK(recorder.turns.empty());
+  CHECK(env.run_until_idle() == 1);
+  recorder.wake_at(env.clock().now_ns() + 5);
+  CHECK(env.run_until_idle() == 0);
+  env.advance_ns(5);
+  CHECK(recorder.turns == std::vector<std::vector<int>>{{1, 2}, {}});
+  recorder.post(3);
+  executor->stop();
+  CHECK(env.run_until_idle() == 0);
+}
+
+TEST_CASE("what was synced survives every crash, a name only with its directory", "[support]") {
+  bool name_lost = false, name_kept = false;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    TestEnv env;
+    REQUIRE(env.disk().create_dir("/d").ok());
+    REQUIRE(env.disk().sync_dir("/").ok());
+    REQUIRE(write_text(env.disk(), "/d/a", "aaaa", true).ok());
+    REQUIRE(env.disk().sync_dir("/d").ok());
+    REQUIRE(write_text(env.disk(), "/d/b", "bbbb", true).ok());
+    env.crash(seed);
+    CHECK(env.disk().content("/d/a") == "aaaa");
+    (env.disk().exists("/d/b") ? name_kept : name_lost) = true;
+    if (env.disk().exists("/d/b")) CHECK(env.disk().content("/d/b") == "bbbb");
+  }
+  CHECK(name_lost);
+  CHECK(name_kept);
+}
+
+TEST_CASE("what was not synced is kept, lost or torn", "[support]") {
+  const std::string text(2048, 'x');
+  int kept = 0, lost = 0, torn = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    TestEnv env;
+    env.disk().set_content("/a", std::string(2048, '-'));
+    {
+      auto file = std::move(*env.disk().open("/a", OpenMode::kReadWrite));
+      const Slice part = text;
+      REQUIRE(file->write(0, {&part, 1}).ok());
+      env.crash(seed);
+      CHECK_FALSE(file->sync().ok());
+    }
+    const std::string after = env.disk().content("/a");
+    if (after == text)
+      ++kept;
+    else if (after == std::string(2048, '-'))
+      ++lost;
+    else
+      ++torn;
+  }
+  CHECK(kept > 0);
+  CHECK(lost > 0);
+  CHECK(torn > 0);
+}
+
+TEST_CASE("an atomic write leaves the old content or the new, whenever the crash comes",
+          "[support]") {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    TestEnv env;
+    env.disk().set_content("/CURRENT", "old");
+    env.disk().fail(SimDisk::Op::kSyncDir, 1, Code::kIoError);
+    CHECK_FALSE(write_file_atomically(env.disk(), "/CURRENT", "new").ok());
+    env.crash(seed);
+    const std::string after = env.disk().content("/CURRENT");
+    CHECK((after == "old" || after == "new"));
+  }
+}
+
+TEST_CASE("a failed sync loses what it covered, even if a later one succeeds", "[support]") {
+  TestEnv env;
+  env.disk().set_content("/a", "");
+  auto file = std::move(*env.disk().open("/a", OpenMode::kReadWrite));
+  const Slice text = "abc";
+  REQUIRE(file->write(0, {&text, 1}).ok());
+  env.disk().fail(SimDisk::Op::kSync, 1, Code::kIoError);
+  CHECK(file->sync().code() == Code::kIoError);
+  CHECK(env.disk().content("/a") == "abc");
+  CHECK(file->sync().ok());
+  env.crash(1);
+  CHECK(env.disk().content("/a").empty());
+}
+
+TEST_CASE("a full disk refuses to grow a file", "[support]") {
+  TestEnv env;
+  env.disk().set_capacity(4);
+  CHECK(write_text(env.disk(), "/a", "abcd", false).ok());
+  CHECK(write_text(env.disk(), "/b", "e", false).code() == Code::kNoSpace);
+}
+
+TEST_CASE("a simulated lock is held once and forgotten in a crash", "[support]") {
+  TestEnv env;
+  auto lock = env.disk().lock("/LOCK");
+  REQUIRE(lock.has_value());
+  CHECK(env.disk().lock("/LOCK").error().code() == Code::kBusy);
+  env.crash(1);
+  CHECK(env.disk().lock("/LOCK").has_value());
+}
+
+}  // namespace
+}  // namespace quorate::test
