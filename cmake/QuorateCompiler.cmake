@@ -11,8 +11,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 set(QUORATE_SANITIZER "" CACHE STRING "empty, address (with undefined), or thread")
 
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough
-                    -Werror -fstack-protector-strong)
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wimplicit-fallthrough -Werror
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -fstack-protector-strong)
 if(NOT QUORATE_SANITIZER AND CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 endif()

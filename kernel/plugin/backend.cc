@@ -5,14 +5,6 @@
 #include "plugin/call.h"
 
 namespace quorate::plugin {
-namespace {
-
-Status no_handle(const std::string& who, const char* what) {
-  return Status(Code::kInternal, who + ": " + what + ": the engine said OK but gave no handle");
-}
-
-}  // namespace
-
 Cursor::Cursor(Cursor&& other) noexcept
     : backend_(other.backend_),
       cursor_(std::exchange(other.cursor_, nullptr)),
@@ -89,7 +81,7 @@ Result<Cursor> EngineRead::cursor(uint32_t bucket) {
   quorate_cursor* cursor = nullptr;
   const quorate_status status = backend_->table_->cursor_open(read_, bucket, &cursor, error.out());
   if (status != QUORATE_OK) return error.status(status, backend_->name(), "open a cursor");
-  if (!cursor) return no_handle(backend_->name(), "open a cursor");
+  if (!cursor) return missing_handle(backend_->name(), "open a cursor");
   return Cursor(backend_, cursor);
 }
 
@@ -119,7 +111,7 @@ Result<std::unique_ptr<Backend>> Backend::open(const BackendFactory& factory,
     backend->handle_ = nullptr;
     return error.status(status, factory.name(), what);
   }
-  if (!backend->handle_) return no_handle(factory.name(), what.c_str());
+  if (!backend->handle_) return missing_handle(factory.name(), what);
   return backend;
 }
 
@@ -142,7 +134,7 @@ Result<EngineRead> Backend::read_open() const {
   quorate_read* read = nullptr;
   const quorate_status status = table_->read_open(handle_, &read, error.out());
   if (status != QUORATE_OK) return error.status(status, name(), "open a view");
-  if (!read) return no_handle(name(), "open a view");
+  if (!read) return missing_handle(name(), "open a view");
   open_reads_.fetch_add(1, std::memory_order_relaxed);
   return EngineRead(this, read);
 }

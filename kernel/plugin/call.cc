@@ -26,4 +26,10 @@ Status CallError::status(quorate_status status, std::string_view who, std::strin
   return Status(code, std::move(text));
 }
 
+Status missing_handle(std::string_view who, std::string_view what) {
+  std::string text;
+  text.append(who).append(": ").append(what).append(": the plugin said OK but gave no handle");
+  return Status(Code::kInternal, std::move(text));
+}
+
 }  // namespace quorate::plugin

@@ -34,4 +34,7 @@ class CallError {
   quorate_error error_;
 };
 
+// A plugin's broken promise: OK, and nothing to hold.
+Status missing_handle(std::string_view who, std::string_view what);
+
 }  // namespace quorate::plugin

@@ -15,29 +15,36 @@
 
 namespace quorate::plugin {
 
-// A C table under a name. A value: copies share the hold on the plugin.
+// What a factory has besides its table. Whoever makes one from a table of its own (a test, the
+// simulator) leaves it empty.
+struct FactoryOrigin {
+  OptionSpecs specs = {};
+  std::string title = {};                      // for sentences: name, file and versions
+  std::shared_ptr<const void> hold = nullptr;  // keeps the plugin initialised
+};
+
+// A C table under a name. A value: copies share the hold on the plugin, which lasts as long as a
+// factory or an object of it lives.
 template <typename Table>
 class Factory {
  public:
-  // table: complete, and never freed (a plugin is never unloaded). hold: keeps the plugin
-  // initialised while a factory or an object of it lives; may be null.
-  Factory(std::string name, const Table* table, OptionSpecs specs = {},
-          std::shared_ptr<const void> hold = nullptr)
-      : name_(std::move(name)), table_(table), specs_(specs), hold_(std::move(hold)) {}
+  // table: complete, and never freed (a plugin is never unloaded).
+  Factory(std::string name, const Table* table, FactoryOrigin origin = {})
+      : name_(std::move(name)), table_(table), origin_(std::move(origin)) {}
 
   const std::string& name() const { return name_; }  // the short name: "lmdb"
   const Table* table() const { return table_; }
   uint32_t capabilities() const { return table_->capabilities; }
-  OptionSpecs option_specs() const { return specs_; }
+  OptionSpecs option_specs() const { return origin_.specs; }
   Result<Options> check_options(const Options& given) const {
-    return plugin::check_options(name_, specs_, given);
+    return plugin::check_options(origin_.title.empty() ? name_ : origin_.title, origin_.specs,
+                                 given);
   }
 
  private:
   std::string name_;
   const Table* table_;
-  OptionSpecs specs_;
-  std::shared_ptr<const void> hold_;
+  FactoryOrigin origin_;
 };
 
 // A quorate_host and the C form of checked options, at addresses that do not change.

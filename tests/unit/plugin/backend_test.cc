@@ -13,7 +13,7 @@ constexpr quorate_option_spec kSpecs[] = {
     {"map-size", "1GiB", "how large the store may grow", QUORATE_OPTION_BYTES, 0}};
 
 BackendFactory fake_factory() {
-  return BackendFactory("fake", &fake_backend_table(), kSpecs);
+  return BackendFactory("fake", &fake_backend_table(), {kSpecs});
 }
 
 BackendOptions options_for(std::string dir) {
