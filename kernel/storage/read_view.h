@@ -8,6 +8,7 @@
 // still in `frozen` or `active`. What is in both is the same.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 
 #include "base/result.h"
 #include "env/yield.h"
+#include "storage/bucket.h"
 #include "storage/engine.h"
 #include "storage/record_log.h"
 
@@ -65,9 +67,9 @@ class RecordReader {
   // there is none: whoever asks has seen the revision in the index, and holds a pin on it.
   Result<Slice> get(Revision revision, bool tombstone);
 
-  // Walks the records with revisions in [from, to), oldest first: calls
-  // visit(Revision, bool tombstone, Slice key, Slice record) -> bool until it returns false, or
-  // until `records_max` were visited. True: there is more; then resume is the next revision.
+  // Walks the records with revisions in [from, to), oldest first, at most `records_max` of them:
+  // visit(Revision, bool tombstone, Slice key, Slice record) -> bool; false stops behind that
+  // record. True: there may be more, from `resume` on.
   template <typename Visit>
   Result<bool> scan(Revision from, Revision to, size_t records_max, Revision& resume,
                     Visit&& visit);
@@ -77,11 +79,69 @@ class RecordReader {
 
  private:
   Result<plugin::EngineRead*> engine();
+  const RecordLog::Entry* buffered(Revision revision) const;
+  // The first revision that a buffer has; what is below lies in the engine alone.
   Revision first_buffered() const;
+  template <typename Visit>
+  Result<bool> scan_engine(Revision from, Revision to, size_t& left, Revision& resume,
+                           Visit& visit);
 
   std::shared_ptr<const ReadView> view_;
   EngineView engine_view_;
   bool own_ = false;
 };
+
+// The revision that follows `revision` and no other.
+inline Revision successor(Revision revision) {
+  return {revision.main, revision.sub + 1};
+}
+
+template <typename Visit>
+Result<bool> RecordReader::scan(Revision from, Revision to, size_t records_max, Revision& resume,
+                                Visit&& visit) {
+  size_t left = records_max;
+  resume = from;
+  // What the buffers hold need not be asked of the engine.
+  const Revision buffered_from = first_buffered();
+  if (from < buffered_from && from < to) {
+    Result<bool> more = scan_engine(from, std::min(to, buffered_from), left, resume, visit);
+    if (!more || *more) return more;
+  }
+  for (const RecordLog* log : {view_->frozen.get(), view_->active.get()}) {
+    if (log == nullptr) continue;
+    const uint64_t count = log->visible();
+    for (uint64_t i = log->lower_bound(resume); i < count; ++i) {
+      const RecordLog::Entry& entry = log->at(i);
+      if (entry.revision >= to) return false;
+      if (left-- == 0) return true;
+      resume = successor(entry.revision);
+      if (!visit(entry.revision, entry.tombstone != 0, entry.key(), entry.record())) return true;
+    }
+  }
+  return false;
+}
+
+template <typename Visit>
+Result<bool> RecordReader::scan_engine(Revision from, Revision to, size_t& left, Revision& resume,
+                                       Visit& visit) {
+  Result<plugin::EngineRead*> read = engine();
+  if (!read) return std::move(read).error();
+  Result<plugin::Cursor> cursor = (*read)->cursor(number(Bucket::kKey));
+  if (!cursor) return std::move(cursor).error();
+  Result<bool> at_pair = cursor->seek(RecordKey(from, false).slice());
+  for (; at_pair && *at_pair; at_pair = cursor->next()) {
+    Revision revision;
+    bool tombstone = false;
+    if (!parse_record_key(cursor->key(), revision, tombstone)) {
+      return Status(Code::kCorrupt, "the bucket `key` holds a key that is no revision");
+    }
+    if (revision >= to) return false;
+    if (left-- == 0) return true;
+    resume = successor(revision);
+    if (!visit(revision, tombstone, cursor->key(), cursor->value())) return true;
+  }
+  if (!at_pair) return std::move(at_pair).error();
+  return false;
+}
 
 }  // namespace quorate::storage
