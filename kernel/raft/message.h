@@ -41,7 +41,12 @@ const char* message_type_name(MessageType type);
 //    reject_hint and log_term name the last place where the logs may agree.
 //  MsgVote, MsgPreVote: log_term and index of the candidate's last entry.
 //  MsgHeartbeat, MsgReadIndex and their answers: context is the read request's id, 0 for none.
-//  MsgSnap: snapshot.
+//  MsgSnap: snapshot. Sent by a leader it asks the leader's server for a stream of its store, and
+//    the snapshot in it is only a first word; the receiving server steps it with the one that the
+//    stream held, when that is safe on its disk.
+//  MsgLogLoaded: as MsgApp, answers a LogWindow: to is this node, from the window's peer, log_term
+//    and index are the entry before the window; reject: the WAL no longer holds it.
+//  MsgTransferLeader: from is the transferee.
 struct Message {
   MessageType type = MessageType::kMsgHup;
   NodeId to = 0;

@@ -59,7 +59,7 @@ struct Append {
 // The WAL's answer to an Append.
 struct AppendDone {
   uint64_t sequence = 0;
-  Term term = 0;  // of the Append; after a change of term it no longer stabilises the log (ABA)
+  Term term = 0;  // of the Append. Entries cut since the hand-over do not become stable (ABA)
   EntryId last;   // the last entry it held, {} for none
   std::optional<EntryId> snapshot;
 };
@@ -122,13 +122,13 @@ class RawNode {
   void transfer_leader(NodeId to);
   void campaign();  // pre-vote now, if no leader is known to live
   void append_done(const AppendDone& done);
-  // Entries up to `index` are applied; `bytes` of payload leave the apply budget.
+  // Entries up to `index` are applied; `bytes` of payload leave the apply budget. After a snapshot
+  // (a stepped MsgSnap that came back as Append.snapshot) its index says that apply has swapped it
+  // in; until then `committed` rests.
   void apply_done(Index index, uint64_t bytes);
   // The configuration as apply computed it for the entry at `index`; before apply_done of that
   // index.
   void conf_state_applied(Index index, const ConfState& state);
-  // A snapshot the server has installed: the log restarts behind it. Called when apply swapped it
-  // in.
   void report_unreachable(NodeId peer);
   void report_peer_reset(NodeId peer);  // its process closed the connection
   void report_snapshot(NodeId peer, SnapshotStatus status);
@@ -142,6 +142,8 @@ class RawNode {
   SoftState soft_state() const;
   Index applied() const;
   Index last_index() const;
+  // For invariants.h and tests: all of the state, to look at.
+  const class Raft& inner() const;
 
  private:
   std::unique_ptr<class Raft> raft_;
