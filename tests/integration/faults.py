@@ -1,0 +1,175 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The disk fails under a member: a sync or a write returns an error, the file system is full, a
+log file is cut or a bit of it turns. The member ends with a sentence, or refuses to start with one,
+and nothing acknowledged is lost.
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from cluster import ENGINES, Member, Scratch, TestFailed, arguments, run, wait_until
+from workload import Model, start_clients, stop_clients
+
+CLIENTS = 4
+# Early enough to hit the start, late enough to hit a running member.
+SYNCS = (1, 2, 5, 20, 80)
+WRITES = (1, 3, 30)
+SKIPPED = 77
+
+
+def tracer(scratch, calls, error, when):
+    """A command prefix: from the process's `when`-th of these calls on, one call in each thread
+    fails."""
+    return ["/usr/bin/strace", "-f", "--seccomp-bpf", "-qq", "-o", scratch.sub("trace"),
+            "-e", f"trace={calls}", "-e", f"inject={calls}:error={error}:when={when}",
+            "/usr/bin/setpriv", "--pdeathsig", "KILL"]
+
+
+def expect_sentence(member, pattern):
+    """The member's log has a line that matches."""
+    if not re.search(pattern, member.log(), re.IGNORECASE):
+        raise TestFailed(f"no sentence like {pattern!r}; the log ends:\n{member.log_tail()}")
+
+
+def expect_refusal(member, pattern):
+    """Starting ends by itself, with an error and a sentence."""
+    with open(member.log_path, "w", encoding="utf-8"):
+        pass
+    member.spawn()
+    code = member.wait_end()
+    if code == 0:
+        raise TestFailed(f"the start was refused, and yet the exit code is 0:\n"
+                         f"{member.log_tail()}")
+    if code < 0:
+        raise TestFailed(f"signal {-code} ended the start:\n{member.log_tail()}")
+    expect_sentence(member, pattern)
+
+
+def write_until_it_ends(member, name, value_bytes=40):
+    clients = start_clients(member, CLIENTS, name, name, value_bytes)
+    code = member.wait_end()
+    stop_clients(clients)
+    return code, clients
+
+
+def failing_call(scratch, member, model, calls, error, when):
+    """One run in which a system call fails; the next run finds all that was acknowledged."""
+    member.prefix = tracer(scratch, calls, error, when)
+    member.spawn()
+    wait_until("ready or ended", lambda: member.healthy() or member.process.poll() is not None)
+    if member.process.poll() is None:
+        code, clients = write_until_it_ends(member, f"{calls}-{when}")
+    else:
+        code, clients = member.process.returncode, []
+    if code <= 0:
+        raise TestFailed(f"{calls} failing at {when} ended the member with {code}:\n"
+                         f"{member.log_tail()}")
+    expect_sentence(member, "input/output error" if error == "EIO" else "no space left")
+    member.prefix = []
+    member.start()
+    model.take(member, clients)
+    answered = sum(len(client.answered) for client in clients)
+    member.stop()
+    print(f"{member.engine}: {calls} fails with {error} at {when}: {answered} writes kept")
+
+
+def check_failing_calls(engine, build):
+    with Scratch() as scratch, Member(scratch, engine, build) as member:
+        member.start().stop()
+        model = Model()
+        for when in SYNCS:
+            failing_call(scratch, member, model, "fdatasync", "EIO", when)
+        for when in WRITES:
+            failing_call(scratch, member, model, "pwritev,pwrite64", "ENOSPC", when)
+
+
+def check_full_disk(engine, build):
+    """A file system of its own fills up; with more room the member goes on where it was."""
+    with Scratch() as scratch:
+        disk = scratch.sub("disk")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "none", disk],
+                          stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            print("a full disk: not tested, mounting a tmpfs was refused")
+            return False
+        try:
+            with Member(scratch, engine, build) as member:
+                member.data_dir = os.path.join(disk, "data")
+                model = Model()
+                code, clients = write_until_it_ends(member.start(), "full", value_bytes=300_000)
+                if code <= 0:
+                    raise TestFailed(f"a full disk ended the member with {code}:\n"
+                                     f"{member.log_tail()}")
+                expect_sentence(member, "no space left")
+                subprocess.run(["mount", "-o", "remount,size=1g", disk], check=True)
+                member.start()
+                model.take(member, clients)
+                member.stop()
+        finally:
+            subprocess.run(["umount", "-l", disk], check=False)
+    print(f"{engine}: a full disk: nothing lost")
+    return True
+
+
+def log_files(member):
+    """The log's files that hold something, the fullest last, with the length of what they hold."""
+    found = []
+    for path in glob.glob(os.path.join(member.data_dir, "wal", "*")):
+        with open(path, "rb") as file:
+            used = len(file.read().rstrip(b"\0"))
+        found.append((used, path))
+    return sorted(found)
+
+
+def flip(path, offset):
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 0x10]))
+
+
+def check_damaged_log(engine, build):
+    """Damage in the midst of the log is refused; with the file mended, all is there."""
+    with Scratch() as scratch, Member(scratch, engine, build) as member:
+        member.start()
+        model = Model()
+        clients = start_clients(member, CLIENTS, "damage", engine)
+        wait_until("some answered writes",
+                   lambda: sum(len(client.answered) for client in clients) > 300)
+        member.kill()
+        stop_clients(clients)
+        used, path = log_files(member)[-1]
+        shutil.copyfile(path, scratch.sub("whole"))
+        for part in (3, 2):
+            flip(path, used // part)
+            expect_refusal(member, rf"{os.path.basename(path)}.*|damage|corrupt")
+            shutil.copyfile(scratch.sub("whole"), path)
+        os.truncate(path, used // 2)
+        expect_refusal(member, rf"{os.path.basename(path)}.*|damage|corrupt|short")
+        shutil.copyfile(scratch.sub("whole"), path)
+        member.start()
+        model.take(member, clients)
+        member.stop()
+    print(f"{engine}: a damaged log is refused, and whole again loses nothing")
+
+
+def main():
+    parser = arguments(__doc__)
+    given = parser.parse_args()
+    complete = True
+    for engine in given.engine or ENGINES:
+        check_failing_calls(engine, given.build)
+        complete = check_full_disk(engine, given.build) and complete
+        check_damaged_log(engine, given.build)
+    if not complete:
+        sys.exit(SKIPPED)
+
+
+if __name__ == "__main__":
+    run(main)
