@@ -256,7 +256,7 @@ def check_once(_path, text, _tree):
 
 SOURCE = (".h", ".cc", ".c", ".cpp", ".hpp")
 LICENSED = (*SOURCE, ".py", ".sh", ".cmake", ".capnp", ".proto", "CMakeLists.txt")
-FOLDERS = (".ci", "bench", "cmake", "daemon", "interfaces", "kernel", "plugins", "schemas",
+FOLDERS = (".ci", "bench", "cmake", "daemon", "docs", "interfaces", "kernel", "plugins", "schemas",
            "scripts", "tests")
 
 
