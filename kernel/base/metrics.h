@@ -58,7 +58,7 @@ class Metric {
 class MetricRegistry {
  public:
   // More than this is a mistake: labels made of something that grows.
-  static constexpr size_t kMetricsMax = 10'000;
+  static constexpr size_t kMetricsMax = 4'000;
   static constexpr size_t kBoundsMax = 64;
 
   MetricRegistry() = default;
