@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a backend plugin out of three C++ classes. What every engine would do alike is done here:
-// the exception barrier, the lock on the directory, the check of what comes in, the handles. An
-// engine so never sees a bucket that is not there, an empty key in a write, or an unknown kind of
-// operation.
+// the exception barrier, the lock and the format of the directory, the check of what comes in, the
+// handles. An engine so never sees a bucket that is not there, an empty key in a write, or an
+// unknown kind of operation.
 //
 //   class Engine {
 //    public:
@@ -35,6 +35,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,7 +43,7 @@
 #include <vector>
 
 #include "quorate/backend.h"
-#include "sdk/directory_lock.h"
+#include "sdk/engine_directory.h"
 #include "sdk/entry.h"
 #include "sdk/error.h"
 #include "sdk/host.h"
@@ -53,6 +54,7 @@ namespace quorate::sdk {
 
 struct BackendConfig {
   std::string dir;
+  bool create;  // the directory is new and empty; else what was made in it must be there
   std::vector<std::string> buckets;
   uint64_t quota_bytes;  // 0: none
   Options options;
@@ -76,17 +78,32 @@ class BackendPlugin {
 
   struct Backend {
     explicit Backend(const quorate_backend_options& from)
-        : lock(from.dir), bucket_count(from.bucket_count), engine(config(from)) {}
+        : lock(from.dir),
+          format(format_of(from)),
+          bucket_count(from.bucket_count),
+          engine(config_of(from, !format || !format->complete())) {
+      if (format) format->set_complete();
+    }
 
-    static BackendConfig config(const quorate_backend_options& from) {
+    // What keeps nothing has no directory to mistake.
+    static std::optional<DirectoryFormat> format_of(const quorate_backend_options& from) {
+      if ((Engine::kCapabilities & QUORATE_BACKEND_DURABLE) == 0) return std::nullopt;
+      return DirectoryFormat(from.dir, Engine::kId, buckets_of(from));
+    }
+    static std::vector<std::string> buckets_of(const quorate_backend_options& from) {
+      return {from.buckets, from.buckets + from.bucket_count};
+    }
+    static BackendConfig config_of(const quorate_backend_options& from, bool create) {
       return {from.dir,
-              {from.buckets, from.buckets + from.bucket_count},
+              create,
+              buckets_of(from),
               from.quota_bytes,
               Options(Engine::kOptions, from.options, from.option_count),
               Log(from.host, Engine::kId)};
     }
 
     DirectoryLock lock;
+    std::optional<DirectoryFormat> format;
     uint32_t bucket_count;
     Engine engine;
     std::atomic<uint32_t> open_reads = 0;
