@@ -67,15 +67,16 @@ class Batch {
   // Indexes must follow one another within a run; a run begins wherever the log is cut.
   void add(const raft::Entry& entry);
 
-  // What adding the entry would add to body_bytes(), at most.
+  // What adding it would add to body_bytes().
   static uint64_t bytes_of(const raft::Entry& entry);
   static uint64_t bytes_of(const raft::SnapshotMeta& snapshot);
-  static constexpr uint64_t kHardStateBytes = 1 + 3 * 10;
+  static constexpr uint64_t kHardStateBytesMax = 1 + 10 + 8 + 10;
 
   bool empty() const { return body_bytes_ == 0; }
   uint64_t body_bytes() const { return body_bytes_; }
   // The body's parts, in order. Valid until the batch changes.
   std::vector<Slice> parts() const;
+  void clear();
 
  private:
   struct Part {
@@ -86,6 +87,12 @@ class Batch {
   std::vector<Part> parts_;  // payloads that lie elsewhere
   uint64_t body_bytes_ = 0;
 };
+
+// The pieces that a segment's header shares with a body.
+void put_hard_state(std::string& to, const raft::HardState& state);
+bool take_hard_state(Slice& from, raft::HardState& state);
+void put_snapshot(std::string& to, const raft::SnapshotMeta& snapshot);
+bool take_snapshot(Slice& from, raft::SnapshotMeta& snapshot);
 
 // Takes the records of a body, in order.
 class RecordSink {

@@ -18,7 +18,8 @@
 namespace quorate::wal {
 
 inline constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;
-inline constexpr int kSparesMax = 2;
+inline constexpr int kSparesMade = 2;  // prepared in advance
+inline constexpr int kSparesMax = 4;   // with those that were segments: else none would come to use
 inline constexpr uint32_t kFormatVersion = 1;
 
 // Whose log it is; a directory of another member is refused by the server.
@@ -45,6 +46,7 @@ struct IndexRange {
 struct SegmentHeader {
   uint32_t version = kFormatVersion;
   uint64_t segment = 0;
+  uint64_t bytes = 0;  // of the file: it never changes
   uint64_t salt = 0;
   Identity identity;
   uint64_t first_batch = 0;  // the number that its first batch has
@@ -72,6 +74,7 @@ uint64_t spare_number(std::string_view name);  // 0: not a spare's
 // Numbers of the segments in `dir`, ascending.
 Result<std::vector<uint64_t>> list_segments(FileSystem& files, const std::string& dir);
 Result<SegmentHeader> read_segment_header(File& file, const std::string& path);
+Result<uint64_t> size_of(FileSystem& files, const std::string& path);
 
 // A file of zeros or of old frames that may become a segment.
 struct Spare {
@@ -101,11 +104,12 @@ class SpareMaker {
   bool finished_ = false;
 };
 
-// Takes the file of a released segment out of the log: renames it to `spare_path`, or removes it
-// when that is empty. Durable on return, so that segments vanish in their order and a gap in the
-// numbers means damage.
-Status retire(FileSystem& files, const std::string& dir, uint64_t number,
-              const std::string& spare_path);
+// Takes the file of a released segment out of the log: as the spare `spare_path`, or, when that is
+// empty or the file has another size than `segment_bytes`, by removing it. Durable on return, so
+// that segments vanish in their order and a gap in the numbers means damage. May be repeated after
+// an error.
+Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, uint64_t number,
+                                    const std::string& spare_path, uint64_t segment_bytes);
 
 // Walks the batches of a segment, while they are whole and in their place.
 class BatchScanner {

@@ -154,7 +154,8 @@ class Wal {
   Batch batch_;
   raft::EntryId log_end_;
   raft::HardState hard_state_;
-  raft::HardState written_hard_state_;  // as the last batch or mark says
+  raft::HardState written_hard_state_;  // as batches say
+  raft::HardState marked_hard_state_;   // as the mark says, if marked_
   std::optional<raft::SnapshotMeta> snapshot_;
 
   // The segment being written.

@@ -44,7 +44,7 @@ struct SpareMade {
   Result<std::optional<Spare>> spare;
 };
 struct SegmentRetired {
-  uint64_t number = 0;
+  bool for_reuse = false;
   Result<std::optional<Spare>> spare;
 };
 using WalEvent = std::variant<raft::Append, ReleaseRequest, SpareMade, SegmentRetired>;
