@@ -29,13 +29,13 @@ class SnapshotWriter {
 
  private:
   explicit SnapshotWriter(EngineView view) : view_(std::move(view)) {}
+  Status add_pair();
   enum class Stage { kHead, kPairs, kDone };
   EngineView view_;
   std::optional<plugin::Cursor> cursor_;  // ends before view_
   Applied applied_;
   std::string body_;
   uint32_t bucket_ = 0;
-  bool at_pair_ = false;
   uint64_t pairs_ = 0;
   Stage stage_ = Stage::kHead;
 };
@@ -51,11 +51,15 @@ class SnapshotImporter {
   const Applied& applied() const { return applied_; }
 
  private:
+  Status take_blocks(Slice& from);
   Status take_block(Slice body);
   Status take_pairs(Slice body);
+
   Engine* const engine_;
-  std::string pending_;
+  std::string pending_;  // less than a block
+  std::vector<plugin::Op> ops_;
   Applied applied_;
+  bool has_magic_ = false;
   bool has_head_ = false;
   bool ended_ = false;
   uint64_t pairs_ = 0;
