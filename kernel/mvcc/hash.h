@@ -33,7 +33,8 @@ class HashKv {
   void rest() { txn_.rest(); }
 
  private:
-  bool counts(Revision revision, bool tombstone, Slice record) const;
+  bool find_any_live() const;
+  Result<bool> counts(Revision revision, bool tombstone, Slice record) const;
 
   const ReadSource source_;
   ReadTxn txn_;

@@ -8,6 +8,7 @@
 // it against the compact revision and pins it. So whoever reads sees whole batches.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -84,10 +85,9 @@ class Index {
     bool tombstone;
     int64_t create_revision, version, lease;
   };
-  // records: in revision order; sorted in place. Then stands at `revision`, compacted at
-  // `compacted`. kCorrupt when a key's records contradict each other. REQUIRES: nothing was put
-  // before.
-  Status load(std::vector<Loaded>& records, int64_t revision, int64_t compacted);
+  // records: in revision order; sorted in place. The index then stands at `revision`, compacted at
+  // `compacted`. REQUIRES: nothing was put before.
+  void load(std::vector<Loaded>& records, int64_t revision, int64_t compacted);
   // Every live key that has a lease, in key order.
   template <typename Visit>
   void leased_keys(Visit&& visit) const {
@@ -104,8 +104,12 @@ class Index {
     int64_t compacted = 0;  // the compact revision
     int64_t at = 0;         // the revision to read at, pinned
   };
+  // What the pin protects: the state at the revision with all later records, or every record that
+  // no compaction has dropped by now.
+  enum class Protect { kRevision, kHistory };
   // Picks `revision` (<= 0: the published one) and pins it. kCompacted, kFutureRevision.
-  Result<Begun> begin_read(Pin& pin, int64_t revision, uint64_t deadline_ns) const;
+  Result<Begun> begin_read(Pin& pin, int64_t revision, uint64_t deadline_ns,
+                           Protect protect = Protect::kRevision) const;
   int64_t published() const;
   int64_t compacted() const;
 
@@ -126,8 +130,8 @@ class Index {
   class Tree;
   const std::unique_ptr<Tree> tree_;
   mutable IndexLock lock_;
-  bool locked_ = false;  // by the apply loop
-  int64_t revision_ = kFirstRevision;
+  bool locked_ = false;                            // by the apply loop
+  std::atomic<int64_t> revision_{kFirstRevision};  // stored under lock_
   int64_t compacted_ = kNeverCompacted;
   mutable Pins pins_;
 };

@@ -39,7 +39,7 @@ class KeyIndex {
   KeyIndex(const KeyIndex&) = delete;
   KeyIndex& operator=(const KeyIndex&) = delete;
 
-  Slice key() const { return {bytes_, key_size_}; }
+  Slice key() const { return {reinterpret_cast<const char*>(this + 1), key_size_}; }
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   size_t memory_bytes() const;
@@ -97,7 +97,7 @@ class KeyIndex {
   uint32_t size_ = 0;
   uint32_t capacity_ = 1;
   uint32_t key_size_;
-  char bytes_[1];  // the key; make() allocates for all of it
+  // The key's bytes stand behind the object.
 };
 
 }  // namespace quorate::mvcc

@@ -67,14 +67,20 @@ class RangeScan {
     int64_t number;
     std::string value;
   };
-  enum class Stage { kSelect, kEmit, kCount, kDone };
+  enum class Stage { kCount, kWalk, kSelect, kEmit, kDone };
   bool in_key_order() const;
-  Result<bool> select(storage::RecordReader& reader);
+  bool next_slice(std::vector<Revision>* visible);
+  uint64_t room() const;  // records that the limit still allows
+  Status walk(storage::RecordReader& reader, std::string& out, uint64_t bytes_max);
+  Status select(storage::RecordReader& reader);
   Status consider(storage::RecordReader& reader, Revision revision);
   void sort_and_cut();
-  Result<bool> emit(storage::RecordReader& reader, std::string& out, uint64_t bytes_max);
-  Result<bool> walk(storage::RecordReader& reader, std::string& out, uint64_t bytes_max);
-  void refill();
+  Status emit(storage::RecordReader& reader, std::string& out, uint64_t bytes_max);
+  template <typename List, typename RevisionOf>
+  Status give_all(storage::RecordReader& reader, const List& list, size_t& next, std::string& out,
+                  uint64_t bytes_max, RevisionOf&& revision_of);
+  Result<bool> give(storage::RecordReader& reader, Revision revision, std::string& out,
+                    uint64_t bytes_left);
 
   const Index* const index_;
   const RangeQuery& query_;
@@ -83,11 +89,11 @@ class RangeScan {
   const bool own_;
   Stage stage_;
   RangeOutcome outcome_;
-  std::string cursor_;
+  std::string cursor_;  // where the next slice of keys begins
   bool range_done_ = false;
-  std::vector<Revision> slice_;  // of the walk in key order: visible, not yet given
-  size_t slice_next_ = 0;
-  std::vector<Item> items_;  // of a sorted or filtered range
+  std::vector<Revision> slice_;  // visible, in key order
+  size_t slice_next_ = 0;        // the first one not yet given
+  std::vector<Item> items_;      // of a sorted or filtered range
   size_t items_next_ = 0;
 };
 

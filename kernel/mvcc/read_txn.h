@@ -30,7 +30,8 @@ class ReadTxn {
 
   // Picks and pins the revision, and takes the read view. revision <= 0: the current one.
   // kCompacted, kFutureRevision. deadline_ns: from then on the pin protects nothing.
-  Status begin(int64_t revision, uint64_t deadline_ns);
+  Status begin(int64_t revision, uint64_t deadline_ns,
+               Index::Protect protect = Index::Protect::kRevision);
 
   int64_t current() const { return begun_.current; }      // for the header of the answer
   int64_t compacted() const { return begun_.compacted; }  // kNeverCompacted (-1) if it never was
@@ -68,6 +69,7 @@ class ReadTxn {
 
  private:
   storage::RecordReader& reader();
+  Result<std::optional<Slice>> record_of(Dropped newest);
 
   const ReadSource source_;
   Pin pin_;

@@ -16,11 +16,11 @@ namespace quorate::mvcc {
 
 // The slices borrow from the record, or from whoever fills one in to be written.
 struct Record {
-  Slice key;
+  Slice key{};
   int64_t create_revision = 0;
   int64_t mod_revision = 0;
   int64_t version = 0;
-  Slice value;
+  Slice value{};
   int64_t lease = 0;
   friend bool operator==(const Record&, const Record&) = default;
 };

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "base/result.h"
 #include "mvcc/index.h"
 #include "mvcc/read_txn.h"
+#include "mvcc/record.h"
 #include "mvcc/txn.h"
 #include "storage/commit_loop.h"
 #include "storage/generations.h"
@@ -89,7 +91,7 @@ class Store {
   // bucket: any but kKey and kMeta.
   void put_small(storage::Bucket bucket, Slice key, Slice value);
   void delete_small(storage::Bucket bucket, Slice key);
-  void set_conf_state(const raft::ConfState& state) { applied_.conf_state = state; }
+  void set_conf_state(const raft::ConfState& state);
   // kCompacted at or below the compact revision, kFutureRevision above revision().
   Status check_compact(int64_t revision) const;
   // Reads below `revision` are refused once the batch is published. REQUIRES: check_compact() OK.
@@ -102,8 +104,8 @@ class Store {
   // Shows `attached` to readers, from now on.
   void attach(std::shared_ptr<const void> attached);
 
-  // How long until freeze() is due: 0 is now, UINT64_MAX is never as things are. Never while the
-  // last one is being written.
+  // How long until freeze() is due: 0 is now, UINT64_MAX is not as things are (nothing has changed,
+  // or the last freeze is still being written). To be asked after each batch and commit_done().
   uint64_t freeze_due_in_ns(uint64_t now_ns);
   bool freeze_in_flight() const { return frozen_ != nullptr; }
   // The batch for the commit loop. REQUIRES: !freeze_in_flight().
@@ -126,7 +128,9 @@ class Store {
   Status load(const LeasedKey& leased_key);
   void publish_view();
   void hold_index();
-  void hash(uint8_t kind, Slice key, Slice value);
+  void append(const Record& record, Revision revision, bool tombstone, Revision previous);
+  void hash_small(char kind, storage::Bucket bucket, Slice key, Slice value);
+  void end_txn(int64_t revision);
   storage::RecordReader& reader();
 
   const Logger logger_;
@@ -134,25 +138,29 @@ class Store {
   Index index_;
   storage::CurrentReadView views_;
   storage::WriteBuffer buffer_;
-  std::shared_ptr<const storage::RecordLog> frozen_;  // being written
-  std::shared_ptr<const storage::ReadView> view_;     // what views_ holds
+  std::shared_ptr<const storage::RecordLog> frozen_;  // being written, or nullptr
   std::shared_ptr<const void> attached_;
-  std::unique_ptr<storage::RecordReader> reader_;  // apply's own
+  std::shared_ptr<const storage::ReadView> view_;  // what views_ holds
+  std::optional<storage::RecordReader> reader_;    // apply's own, on view_
+
   storage::Applied applied_;
   int64_t revision_ = kFirstRevision;
   bool in_batch_ = false;
   bool in_txn_ = false;
   std::vector<Change> changes_;
+  std::vector<KeyIndex*> victims_;  // of one delete_range()
 
-  uint64_t next_batch_ = 1;
-  uint64_t written_batch_ = 0;
-  raft::Index frozen_index_ = 0;  // applied index of the last freeze
-  uint64_t dirty_since_ns_ = 0;   // 0: nothing waits for a freeze
-  bool small_dirty_ = false;      // the applied record changed in more than its index
+  uint64_t next_batch_;
+  uint64_t written_batch_;
+  raft::Index frozen_index_;       // applied index of the last freeze
+  bool applied_dirty_ = false;     // applied_ changed in more than its index since then
+  uint64_t dirty_since_ns_ = 0;    // 0: nothing waits for a freeze
+  uint64_t changed_since_ns_ = 0;  // 0: nothing but perhaps an index waits
 
-  std::string sweep_cursor_;
-  int64_t sweep_at_ = kNeverCompacted;  // of the running sweep
   bool sweeping_ = false;
+  int64_t sweep_at_ = kNeverCompacted;
+  std::string sweep_cursor_;
+  std::vector<Dropped> dropped_;  // of one slice
   uint64_t compacted_batch_ = 0;
 };
 

@@ -53,10 +53,9 @@ class WriteTxn {
   friend class Store;
   WriteTxn(Store* store, int64_t base) : store_(store), base_(base) {}
   Revision next_revision();
-  void remove(Slice key);
 
   Store* store_;
-  int64_t base_;
+  const int64_t base_;
   uint32_t next_sub_ = 0;
 };
 
