@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frontend_etcd/address.h — where a front-end listens, when port 0 let the system choose. */
-#ifndef QUORATE_FRONTEND_ETCD_ADDRESS_H_
-#define QUORATE_FRONTEND_ETCD_ADDRESS_H_
+#pragma once
 
 #include "quorate/frontend.h"
 
@@ -20,5 +19,3 @@ typedef struct quorate_frontend_address {
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
-
-#endif /* QUORATE_FRONTEND_ETCD_ADDRESS_H_ */
