@@ -145,6 +145,7 @@ class Raft {
   HardState durable_hard_state() const;
   size_t replies_ready(Index handed) const;
   bool append_due() const;
+  void release_replies();
   void make_append(Append& append);
 
   Config config_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "raft/raft.h"
@@ -26,7 +27,10 @@ bool Raft::append_due() const {
 }
 
 bool Raft::has_ready() const {
-  return !messages_.empty() || !read_states_.empty() || !load_.empty() || replicate_due_ ||
+  const bool appends =
+      replicate_due_ && std::any_of(progress_.begin(), progress_.end(),
+                                    [this](const Progress& peer) { return wants_append(peer); });
+  return !messages_.empty() || !read_states_.empty() || !load_.empty() || appends ||
          read_round_due() || soft_state() != handed_soft_state_ || append_due() ||
          log_.has_committed(config_.committed_bytes_max);
 }
@@ -36,12 +40,25 @@ Ready Raft::ready() {
   if (std::exchange(replicate_due_, false)) replicate_all();
   Ready ready;
   if (soft_state() != handed_soft_state_) ready.soft_state = handed_soft_state_ = soft_state();
-  ready.messages = std::exchange(messages_, {});
   ready.read_states = std::exchange(read_states_, {});
   ready.load = std::exchange(load_, {});
+  release_replies();
+  ready.messages = std::exchange(messages_, {});
   if (append_due()) make_append(ready.append);
   log_.take_committed(config_.committed_bytes_max, ready.committed);
   return ready;
+}
+
+// A reply that promises only what is durable already need not pass by the disk. Those to this node
+// itself do all the same: it is the append's end that brings them back.
+void Raft::release_replies() {
+  const bool promised = term_ != handed_hard_state_.term || vote_ != handed_hard_state_.vote ||
+                        log_.has_unstable() || unstable_snapshot_ || log_.oldest_append();
+  if (promised) return;
+  const auto own = [this](const Reply& reply) { return reply.message.to == config_.id; };
+  if (std::any_of(replies_.begin(), replies_.end(), own)) return;
+  for (Reply& reply : replies_) send(std::move(reply.message));
+  replies_.clear();
 }
 
 void Raft::make_append(Append& append) {

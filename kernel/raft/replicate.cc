@@ -66,12 +66,12 @@ Status Raft::append_proposal(std::vector<Entry>&& entries) {
 
 void Raft::replicate_all() {
   for (Progress& peer : progress_)
-    if (peer.id != config_.id)
-      while (replicate_once(peer)) {
-      }
+    while (replicate_once(peer)) {
+    }
 }
 
 bool Raft::wants_append(const Progress& peer) const {
+  if (peer.id == config_.id) return false;
   if (peer.paused()) return peer.append_due && peer.may_ask();
   return peer.append_due || peer.state() == ProgressState::kProbe ||
          peer.next() <= log_.last_index() ||

@@ -108,6 +108,7 @@ Ready RaftGroup::process_ready(NodeId id) {
   event(id, [&](RawNode& node) { ready = node.ready(); });
   if (on_ready) on_ready(id, ready);
   std::vector<Message> messages = ready.messages;
+  for (const Message& message : messages) check_promise(at, message);
   send(id, std::move(messages));
   if (!ready.append.empty()) at.appends.push_back(ready.append);
   for (const Entry& entry : ready.committed) {
@@ -123,7 +124,9 @@ Ready RaftGroup::process_ready(NodeId id) {
 // What leaves must be true after a power cut at this moment.
 void RaftGroup::check_promise(Member& at, const Message& reply) {
   const HardState& durable = at.disk.hard_state;
-  require(reply.type == MessageType::kMsgPreVoteResp || durable.term >= reply.term,
+  const bool promises =
+      reply.type == MessageType::kMsgAppResp || reply.type == MessageType::kMsgVoteResp;
+  require(!promises || durable.term >= reply.term,
           "a reply leaves before its term is durable: " + to_text(reply));
   if (reply.reject || durable.term != reply.term) return;
   if (reply.type == MessageType::kMsgVoteResp)

@@ -90,6 +90,7 @@ class RaftGroup {
   void release_wal(NodeId id, Index index);
 
   size_t waiting_appends(NodeId id) { return member(id).appends.size(); }
+  const GroupInvariants& group() const { return group_; }
   NodeId leader();  // of the highest term; 0 for none
 
  private:
