@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "apply/request.h"
 #include "base/bytes.h"
@@ -17,7 +16,6 @@
 #include "raft/types.h"
 #include "schemas/api.capnp.h"
 #include "schemas/segment.h"
-#include "watch/change.h"
 
 namespace quorate::apply {
 
@@ -52,17 +50,15 @@ class Applier {
   virtual Result<Reply> apply(const EntryContext& entry, const Request& request) = 0;
 };
 
-// What a batch of entries did besides its answers. Owned by the apply loop, filled by the appliers,
-// drained after each batch.
+// What a batch of entries did besides its answers and the store's changes(). Owned by the apply
+// loop, filled by the appliers, drained after each batch.
 struct Effects {
-  // In the order they were made; slices live as long as the store's batch (mvcc/store.h).
-  std::vector<watch::Change> changes;
-  uint64_t added_bytes = 0;              // what the quota counts, of entries that took effect
-  bool alarms_changed = false;           // the chain has been rebuilt
-  bool members_changed = false;          // peers, names, client URLs
-  bool cluster_version_changed = false;  //
-  bool auth_changed = false;             // a new AuthSnapshot is due
-  int64_t compact_to = 0;                // not 0: a compaction at this revision was scheduled
+  uint64_t added_bytes = 0;      // what the quota counts, of entries that took effect
+  bool alarms_changed = false;   // the chain has been rebuilt
+  bool members_changed = false;  // peers, names, client URLs
+  bool cluster_version_changed = false;
+  bool auth_changed = false;  // a new AuthSnapshot is due
+  int64_t compact_to = 0;     // not 0: a compaction at this revision was scheduled
   void clear() { *this = Effects(); }
 };
 

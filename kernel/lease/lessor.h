@@ -14,12 +14,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/status.h"
@@ -137,15 +137,20 @@ class Lessor {
   std::vector<int64_t> list() const;
   // Keep-alives whose wait has ended since the last call.
   std::vector<ReleasedWaiter> take_released();
+  // Entries in the expiry queue, stale ones too; for metrics.
+  size_t queued() const { return queue_.size(); }
 
  private:
   struct Lease {
     LeaseRecord record;
-    absl::flat_hash_set<std::string> keys;
+    std::set<std::string, std::less<>> keys;
+    std::vector<uint64_t> waiters;
     uint64_t expiry_ns = 0;  // on the leader, once settled; else 0
     bool stamped = false;    // proposed for expiry in this leadership
-    std::vector<uint64_t> waiters;
+    uint64_t retry_ns = 0;   // when stamped: not stamped again before
+    uint64_t due_ns() const { return stamped ? retry_ns : expiry_ns; }
   };
+  void drop_stale_entries();
   void release(Lease& lease, KeepAlive::Outcome outcome);
 
   absl::flat_hash_map<int64_t, std::unique_ptr<Lease>> leases_;
@@ -153,7 +158,7 @@ class Lessor {
   bool primary_ = false;
   uint64_t first_index_ = 0;    // of the leadership
   std::vector<int64_t> fresh_;  // granted under this leadership, clock not yet started
-  ExpiryQueue queue_;           // one entry for each lease with a clock
+  ExpiryQueue queue_;           // an entry for each lease with a clock, and stale ones
 };
 
 }  // namespace quorate::lease

@@ -14,28 +14,27 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "quorate/frontend.h"
 #include "watch/catch_up.h"
-#include "watch/change.h"
+#include "watch/stream.h"
 #include "watch/watcher.h"
 
 namespace quorate::watch {
 
-inline constexpr size_t kStreamItemsMax = 128;              // not taken by a busy stream
-inline constexpr size_t kStreamBytesMax = 4 * 1024 * 1024;  //
-inline constexpr size_t kCatchUpTasksMax = 64;              // out at one time
+inline constexpr size_t kCatchUpTasksMax = 64;  // out at one time
 
 class WatcherGroup;
-class Stream;
 
 class WatchHub {
  public:
-  // history: the store as the apply loop sees it; for previous pairs of live events and for the
-  // last stretch before a watcher joins. Outlives the hub. revision: published at start.
+  // history: the store as the apply loop sees it (StoreHistory); for previous pairs of live events
+  // and for the last stretch before a watcher joins. Outlives the hub. revision: published at
+  // start.
   WatchHub(History* history, int64_t revision);
   ~WatchHub();
 
@@ -59,7 +58,7 @@ class WatchHub {
 
   // The changes of a batch that has been published up to `revision`. Slices are used during the
   // call only.
-  void apply(std::span<const Change> changes, int64_t revision);
+  Status apply(std::span<const Change> changes, int64_t revision);
   // PROGRESS for each synced watcher that wants it and was told nothing since the last tick.
   void progress_tick();
   // Hands each stream what is queued for it. Called once a turn, after everything above.
@@ -79,30 +78,37 @@ class WatchHub {
   size_t unsynced_count() const;  // with victims
 
  private:
-  Stream* find(StreamId id);
-  void tell(const Change& change);
-  void join(Stream& stream, Watcher& watcher);
-  void leave(Watcher& watcher);
-  void make_unsynced(Stream& stream, Watcher& watcher, int64_t next);
-  void accept(Stream& stream, Watcher& watcher, CatchUpResult& result);
-  bool close_compacted(Stream& stream, Watcher& watcher, const CatchUpResult& result);
-  void erase(Stream& stream, uint64_t watch);
-  bool deliver(Stream& stream);
-  void queue_stream_progress(Stream& stream);
-
-  History* const history_;
-  int64_t revision_;
-  uint64_t next_generation_ = 1;
-  uint64_t turn_ = 1;
-  size_t tasks_out_ = 0;
-  std::map<StreamId, std::unique_ptr<Stream>> streams_;
-  std::unique_ptr<WatcherGroup> synced_;
   struct Waiting {
     StreamId stream;
     uint64_t watch;
     uint64_t generation;
   };
-  std::deque<Waiting> unsynced_;  // waiting for a task; entries of changed generation are stale
+  Stream* find(StreamId id);
+  void queue(Stream& stream, Item item);
+  void mark_dirty(Stream& stream);
+  Status tell(const Change& change);
+  void tell(Watcher& watcher, const Change& change, const Bytes& event);
+  void remove_overflowed();
+  void join(Stream& stream, Watcher& watcher);
+  void make_victim(Stream& stream, Watcher& watcher);
+  void make_unsynced(Stream& stream, Watcher& watcher);
+  void leave_state(Stream& stream, Watcher& watcher);
+  void accept(Stream& stream, Watcher& watcher, CatchUpResult& result);
+  void close_watcher(Stream& stream, Watcher& watcher, Code code, int64_t compact_revision);
+  bool told_everything(const Stream& stream) const;
+  void flush(Stream& stream);
+
+  History* const history_;
+  int64_t revision_;
+  uint64_t next_generation_ = 1;
+  uint64_t turn_ = 0;  // of apply()
+  size_t tasks_out_ = 0;
+  std::map<StreamId, std::unique_ptr<Stream>> streams_;
+  std::unique_ptr<WatcherGroup> synced_;
+  std::deque<Waiting> unsynced_;  // waiting for a task; an entry of another generation is stale
+  std::vector<StreamId> dirty_;   // to be flushed
+  std::set<StreamId> progress_wanted_;
+  std::vector<Watcher*> overflowed_;  // became victims in the running apply(), still in synced_
 };
 
 }  // namespace quorate::watch

@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/key_range.h"
 #include "base/result.h"
-#include "watch/change.h"
 
 namespace quorate::watch {
 
