@@ -45,7 +45,6 @@ struct ChainParts {
   cluster::ClusterVersion* version = nullptr;
   raft::ConfState* conf_state = nullptr;  // apply's own: as of the last entry executed
   Effects* effects = nullptr;
-  RequestLimits limits;
 };
 
 // A committed entry, taken apart. The payload's bytes stay alive with it.

@@ -273,7 +273,9 @@ struct RequestLimits {
 
 // The rules that need no state, checked before replication: keys given, sort options known, put
 // flags that fit, the transaction's budget and duplicate rule, the size. The code is the client's
-// answer. A committed request that fails it is answered so, without effect, on every member.
+// answer. Apply checks again, with kNoLimits: limits are one member's settings, and must not decide
+// what an entry does.
+inline constexpr RequestLimits kNoLimits{UINT32_MAX, UINT64_MAX};
 Status validate(const Request& request, const RequestLimits& limits);
 
 // The bytes a request may add to the store, as the quota counts: 0 always passes.

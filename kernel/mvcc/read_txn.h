@@ -28,6 +28,9 @@ class ReadTxn {
   ReadTxn(const ReadTxn&) = delete;
   ReadTxn& operator=(const ReadTxn&) = delete;
 
+  // For a second read beside this one.
+  ReadSource source() const { return source_; }
+
   // Picks and pins the revision, and takes the read view. revision <= 0: the current one.
   // kCompacted, kFutureRevision. deadline_ns: from then on the pin protects nothing.
   Status begin(int64_t revision, uint64_t deadline_ns,
