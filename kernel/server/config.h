@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a member is told at start. Plain values: who fills it in (the daemon from flags, a test, the
+// simulator) has checked each alone; bootstrap.h checks them against the data directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace quorate::server {
+
+// A plugin and the options for it, by name ("lmdb") or path ("/opt/x.so").
+struct PluginChoice {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> options;
+};
+
+struct InitialMember {
+  std::string name;
+  std::vector<std::string> peer_urls;
+};
+
+struct Config {
+  std::string name = "default";
+  std::string data_dir;  // created 0700 when absent
+  std::string wal_dir;   // empty: <data_dir>/wal
+  PluginChoice backend{"lmdb", {}};
+  std::vector<PluginChoice> frontends{{"etcd", {}}};
+
+  std::vector<std::string> listen_client_urls;
+  std::vector<std::string> advertise_client_urls;
+  std::vector<std::string> advertise_peer_urls;
+  std::vector<InitialMember> initial_cluster;
+  std::string initial_cluster_token = "etcd-cluster";
+
+  uint64_t heartbeat_ms = 100;  // one raft tick
+  uint64_t election_ms = 1000;  // a multiple of it; at least five times
+  int64_t quota_bytes = 0;      // 0: 2 GiB; negative: none
+  uint64_t request_bytes_max = 1572864;
+  uint32_t txn_ops_max = 128;
+  uint64_t freeze_interval_ms = 100;  // of the write buffer
+  uint64_t progress_interval_ms = 600'000;
+  int reader_threads = 1;
+  bool unsafe_no_fsync = false;
+
+  // Every setting by its flag's name, as text, for plugins that ask (host.h).
+  std::vector<std::pair<std::string, std::string>> flags;
+};
+
+// The wait for a request without a deadline of its own: five seconds beside two election timeouts.
+inline uint64_t request_timeout_ms(const Config& config) {
+  return 5000 + 2 * config.election_ms;
+}
+
+}  // namespace quorate::server
