@@ -3,6 +3,7 @@
 // simulator) has checked each alone; bootstrap.h checks them against the data directory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -51,6 +52,20 @@ struct Config {
 // The wait for a request without a deadline of its own: five seconds beside two election timeouts.
 inline uint64_t request_timeout_ms(const Config& config) {
   return 5000 + 2 * config.election_ms;
+}
+
+// What the store may take up; 0: anything.
+inline uint64_t quota_bytes(const Config& config) {
+  constexpr uint64_t kDefault = uint64_t{2} << 30;
+  if (config.quota_bytes < 0) return 0;
+  return config.quota_bytes == 0 ? kDefault : static_cast<uint64_t>(config.quota_bytes);
+}
+
+// As a member's record holds them.
+inline std::vector<std::string> sorted_client_urls(const Config& config) {
+  std::vector<std::string> urls = config.advertise_client_urls;
+  std::sort(urls.begin(), urls.end());
+  return urls;
 }
 
 }  // namespace quorate::server

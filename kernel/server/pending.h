@@ -29,6 +29,7 @@ struct PendingCall {
   Caller caller;
   uint64_t deadline_ns = 0;
   bool proposed = false;  // may take effect even if nobody waits for it any more
+  bool physical = false;  // a compaction that is answered when the engine has forgotten
 };
 
 class PendingCalls {

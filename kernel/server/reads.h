@@ -7,23 +7,21 @@
 #include <memory>
 #include <vector>
 
+#include "apply/request.h"
 #include "env/env.h"
 
 namespace quorate::server {
 
-// A keep-alive or a look-up of a lease's time; answered by the lessor, on the apply loop.
-struct LeaseQuestion {
+// A request that is answered from what the apply loop owns (leases, members, alarms, status).
+struct Question {
   uint64_t call = 0;
-  int64_t lease = 0;
-  bool keep_alive = false;  // else time-to-live
-  bool want_keys = false;
-  int64_t header_revision = 0;  // the revision before the renewal was tried
+  apply::Request request;
+  uint64_t arrived_ns = 0;
 };
 
-// One of the two.
 struct ReadWaiter {
-  std::unique_ptr<Job> job;              // for the reader pool
-  std::vector<LeaseQuestion> questions;  // for the apply loop
+  std::unique_ptr<Job> job;         // for the reader pool, or null
+  std::vector<Question> questions;  // for the apply loop
 };
 
 }  // namespace quorate::server

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/apply_loop.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "server/internal_entry.h"
+
+namespace quorate::server {
+namespace {
+
+constexpr size_t kBatchEntries = 256;
+constexpr uint64_t kBatchNs = 1'000'000;
+constexpr uint64_t kTurnNs = 5'000'000;
+constexpr uint64_t kLeaseTickNs = 500'000'000;
+constexpr uint64_t kLagNs = 1'000'000'000;
+constexpr uint64_t kQuotaReadingNs = 500'000'000;
+constexpr int kQuotaReadings = 3;
+constexpr uint64_t kCatchUpLifeNs = 60'000'000'000;
+constexpr size_t kSweepKeys = 500;
+constexpr uint64_t kPublishRetryNs = 1'000'000'000;
+
+uint32_t alarm_mask(const cluster::Alarms& alarms) {
+  return (alarms.any(cluster::AlarmType::kNoSpace) ? QUORATE_ALARM_NOSPACE : 0u) |
+         (alarms.any(cluster::AlarmType::kCorrupt) ? QUORATE_ALARM_CORRUPT : 0u);
+}
+
+// A catch-up of one watcher, run on the reader pool.
+class CatchUpJob final : public Job {
+ public:
+  CatchUpJob(watch::CatchUpTask task, mvcc::ReadSource source, Clock* clock, ApplyLoop* loop)
+      : task_(std::move(task)), source_(source), clock_(clock), loop_(loop) {}
+  Next step() override {
+    StoreHistory history(source_);
+    watch::CatchUpResult result;
+    if (Status status = history.begin(task_.from, clock_->now_ns() + kCatchUpLifeNs); status.ok()) {
+      result = watch::catch_up(history, task_);
+    } else {
+      result.stream = task_.stream;
+      result.watch = task_.watch;
+      result.generation = task_.generation;
+      result.status = std::move(status);
+    }
+    loop_->post(CaughtUp{std::move(result)});
+    return Next::kDone;
+  }
+
+ private:
+  const watch::CatchUpTask task_;
+  const mvcc::ReadSource source_;
+  Clock* const clock_;
+  ApplyLoop* const loop_;
+};
+
+}  // namespace
+
+ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<LoadedState> loaded)
+    : Loop(executor),
+      parts_(parts),
+      logger_(parts.logger),
+      loaded_(std::move(loaded)),
+      chain_({.store = loaded_->store.get(),
+              .lessor = &loaded_->lessor,
+              .auth = loaded_->auth.get(),
+              .members = &loaded_->members,
+              .alarms = &loaded_->alarms,
+              .version = &loaded_->version,
+              .conf_state = &loaded_->conf_state,
+              .effects = &effects_,
+              .limits = {parts.config->txn_ops_max, parts.config->request_bytes_max}}),
+      history_(loaded_->store->read_source()),
+      hub_(&history_, loaded_->store->revision()) {
+  MemberState& state = *parts_.state;
+  state.applied = loaded_->store->applied().entry.index;
+  state.revision = loaded_->store->revision();
+  state.alarms = alarm_mask(loaded_->alarms);
+}
+
+ApplyLoop::~ApplyLoop() = default;
+
+void ApplyLoop::on_turn(std::vector<ApplyEvent>& events) {
+  const uint64_t start = parts_.clock->now_ns();
+  // Keep-alives that came in before a tick of the same turn still count.
+  std::stable_partition(events.begin(), events.end(), [](const ApplyEvent& event) {
+    return !std::holds_alternative<Tick>(event);
+  });
+  for (ApplyEvent& event : events) std::visit([this](auto& news) { take(news); }, event);
+  if (failed_) return deliver(completions_);
+
+  const bool more = apply_backlog(start);
+  if (!more) caught_up_ns_ = parts_.clock->now_ns();
+  loaded_->lessor.settle(start);
+  answer_released_keep_alives();
+  serve_ready_reads();
+  freeze_if_due();
+  sweep_compacted();
+  answer_physical_compactions();
+  hub_.flush();
+  hand_out_catch_ups();
+  deliver(completions_);
+  finish_wind_down();
+  if (more) wake();
+}
+
+// ---------------------------------------------------------------- entries
+
+void ApplyLoop::take(Committed& event) {
+  for (raft::Entry& entry : event.entries) backlog_.push_back(std::move(entry));
+}
+
+// True: entries are left, and the turn has been long enough.
+bool ApplyLoop::apply_backlog(uint64_t turn_start_ns) {
+  while (!backlog_.empty() && !failed_) {
+    // At its limit the buffer takes nothing more until the last freeze is written: the commit's
+    // event wakes the loop then.
+    if (loaded_->store->buffer_full() && loaded_->store->freeze_in_flight()) return false;
+    freeze_if_due();
+    if (Status status = apply_batch(); !status.ok()) {
+      fail(status);
+      return false;
+    }
+    if (parts_.clock->now_ns() - turn_start_ns > kTurnNs) return !backlog_.empty();
+  }
+  return false;
+}
+
+Status ApplyLoop::apply_batch() {
+  const uint64_t start = parts_.clock->now_ns();
+  mvcc::Store& store = *loaded_->store;
+  effects_.clear();
+  store.begin_batch();
+  uint64_t bytes = 0;
+  raft::EntryId last;
+  for (size_t n = 0; n < kBatchEntries && !backlog_.empty(); ++n) {
+    const raft::Entry entry = std::move(backlog_.front());
+    backlog_.pop_front();
+    QUORATE_TRY(apply_entry(entry));
+    bytes += entry.payload.size();
+    last = entry.id();
+    if (n % 16 == 15 && parts_.clock->now_ns() - start > kBatchNs) break;
+  }
+  store.end_batch(last);
+  parts_.state->applied.store(last.index, std::memory_order_release);
+  parts_.state->revision.store(store.revision(), std::memory_order_release);
+  parts_.state->buffered_bytes.store(store.buffered_bytes(), std::memory_order_relaxed);
+  if (!effects_.changes.empty()) hub_.apply(effects_.changes, store.revision());
+  note_effects();
+  deliver(completions_);
+  parts_.output->raft(Applied{last.index, bytes});
+  return Status();
+}
+
+Status ApplyLoop::apply_entry(const raft::Entry& entry) {
+  Result<apply::CommittedEntry> decoded = apply::decode_committed(entry);
+  if (!decoded) return std::move(decoded).error();
+  if (decoded->empty) return Status();
+  // Whoever waits is taken out now: from here the answer is certain, and no timeout may race it.
+  std::optional<PendingCall> waiting;
+  if (decoded->request_id() != 0) waiting = parts_.pending->take(decoded->request_id());
+  const apply::ReplyHeader header = parts_.state->header();
+  Result<apply::EntryOutcome> outcome = chain_.execute(*decoded, waiting ? &header : nullptr);
+  if (!outcome) return std::move(outcome).error();
+  if (outcome->conf_state) {
+    parts_.output->raft(ConfApplied{entry.index, std::move(*outcome->conf_state)});
+  }
+  if (!waiting) return Status();
+  Completion completion{waiting->caller, outcome->status.code(),
+                        std::move(outcome->reply.response)};
+  if (waiting->physical && (outcome->status.ok() || outcome->status.code() == Code::kCompacted)) {
+    physical_.push_back({std::move(completion), loaded_->store->compact_revision()});
+  } else {
+    completions_.push_back(std::move(completion));
+  }
+  return Status();
+}
+
+void ApplyLoop::note_effects() {
+  if (effects_.alarms_changed) {
+    const uint32_t mask = alarm_mask(loaded_->alarms);
+    parts_.state->alarms.store(mask, std::memory_order_release);
+    logger_.warn("alarms now: NOSPACE {}, CORRUPT {}",
+                 (mask & QUORATE_ALARM_NOSPACE) ? "on" : "off",
+                 (mask & QUORATE_ALARM_CORRUPT) ? "on" : "off");
+  }
+  if (effects_.members_changed && !parts_.state->ready.load(std::memory_order_relaxed)) {
+    const cluster::Member* self = loaded_->members.find(parts_.state->member_id);
+    if (self != nullptr && self->client_urls == sorted_client_urls(*parts_.config) &&
+        self->name == parts_.config->name) {
+      parts_.state->ready.store(true, std::memory_order_release);
+      parts_.output->published();
+    }
+  }
+}
+
+void ApplyLoop::fail(const Status& status) {
+  if (std::exchange(failed_, true)) return;
+  logger_.error("the member stops: {}", status.to_string());
+  parts_.output->apply_failed(status);
+}
+
+// ---------------------------------------------------------------- the engine
+
+void ApplyLoop::freeze_if_due() {
+  mvcc::Store& store = *loaded_->store;
+  if (store.freeze_in_flight()) return;
+  const bool due = store.buffer_full() || store.freeze_due_in_ns(parts_.clock->now_ns()) == 0;
+  if (due) parts_.output->freeze(store.freeze());
+}
+
+void ApplyLoop::take(EngineCommitted& event) {
+  loaded_->store->commit_done(event.done);
+  parts_.state->buffered_bytes.store(loaded_->store->buffered_bytes(), std::memory_order_relaxed);
+}
+
+void ApplyLoop::sweep_compacted() {
+  if (loaded_->store->sweep(parts_.clock->now_ns(), kSweepKeys)) wake();
+}
+
+void ApplyLoop::answer_physical_compactions() {
+  const mvcc::Store& store = *loaded_->store;
+  const uint64_t batch = store.compacted_batch();
+  if (physical_.empty() || batch == 0 || batch > store.written_batch()) return;
+  std::erase_if(physical_, [&](PhysicalCompaction& waiting) {
+    if (waiting.revision > store.compact_revision()) return false;
+    completions_.push_back(std::move(waiting.completion));
+    return true;
+  });
+}
+
+// ---------------------------------------------------------------- reads and questions
+
+void ApplyLoop::take(ReadsReady& event) {
+  waiting_reads_.emplace(event.index, std::move(event.waiters));
+}
+
+void ApplyLoop::serve_ready_reads() {
+  const raft::Index applied = loaded_->store->applied().entry.index;
+  while (!waiting_reads_.empty() && waiting_reads_.begin()->first <= applied) {
+    std::vector<ReadWaiter> waiters = std::move(waiting_reads_.begin()->second);
+    waiting_reads_.erase(waiting_reads_.begin());
+    for (ReadWaiter& waiter : waiters) {
+      if (waiter.job) parts_.pool->submit(std::move(waiter.job));
+      for (const Question& question : waiter.questions) answer_question(question);
+    }
+  }
+}
+
+void ApplyLoop::take(Ask& event) {
+  for (const Question& question : event.questions) answer_question(question);
+}
+
+void ApplyLoop::take(CancelCall& event) {
+  const std::optional<PendingCall> call = parts_.pending->take(event.call);
+  if (!call) return;
+  const Code code = call->proposed ? Code::kUnknownOutcome : Code::kCancelled;
+  completions_.push_back(
+      {call->caller, code,
+       apply::encode_error(parts_.state->header(), loaded_->store->revision(), "")});
+}
+
+void ApplyLoop::complete(uint64_t call, Code code, Bytes response) {
+  if (const auto waiting = parts_.pending->take(call))
+    completions_.push_back({waiting->caller, code, std::move(response)});
+}
+
+void ApplyLoop::complete(uint64_t call, const Status& status) {
+  complete(
+      call, status.code(),
+      apply::encode_error(parts_.state->header(), loaded_->store->revision(), status.message()));
+}
+
+// ---------------------------------------------------------------- leases
+
+void ApplyLoop::take(LeadershipStarted& event) {
+  leads_ = true;
+  loaded_->lessor.leadership_start(event.first, parts_.clock->now_ns(),
+                                   parts_.config->election_ms * 1'000'000);
+  publish_member();
+}
+
+void ApplyLoop::take(LeadershipEnded&) {
+  leads_ = false;
+  loaded_->lessor.leadership_end();
+}
+
+void ApplyLoop::keep_alive(const Question& question, int64_t lease) {
+  const int64_t revision = loaded_->store->revision();
+  const lease::KeepAlive answer =
+      loaded_->lessor.keep_alive(lease, question.arrived_ns, question.call);
+  if (answer.outcome == lease::KeepAlive::Outcome::kExpiring) {
+    waiting_keep_alives_.emplace(question.call, lease);
+    return;
+  }
+  if (answer.outcome == lease::KeepAlive::Outcome::kNotPrimary)
+    return complete(question.call, Status(Code::kNotPrimaryLessor, "this member does not lead"));
+  auto result = builder_.start(parts_.state->header(), revision).initLease();
+  result.setId(lease);
+  result.setTtl(answer.ttl);
+  complete(question.call, Code::kOk, builder_.finish());
+}
+
+void ApplyLoop::answer_released_keep_alives() {
+  for (const lease::ReleasedWaiter& released : loaded_->lessor.take_released()) {
+    const auto waiting = waiting_keep_alives_.extract(released.waiter);
+    if (waiting.empty()) continue;
+    if (released.outcome == lease::KeepAlive::Outcome::kNotPrimary) {
+      complete(released.waiter, Status(Code::kNotPrimaryLessor, "leadership ended"));
+      continue;
+    }
+    auto result = builder_.start(parts_.state->header(), loaded_->store->revision()).initLease();
+    result.setId(waiting.mapped());
+    complete(released.waiter, Code::kOk, builder_.finish());
+  }
+}
+
+void ApplyLoop::time_to_live(const Question& question, int64_t lease, bool keys) {
+  const auto found = loaded_->lessor.time_to_live(lease, keys, parts_.clock->now_ns());
+  if (!found) return complete(question.call, found.error());
+  auto result = builder_.start(parts_.state->header(), loaded_->store->revision()).initLease();
+  result.setId(lease);
+  result.setTtl(*found ? (*found)->ttl : -1);
+  if (*found) {
+    result.setGrantedTtl((*found)->granted_ttl);
+    auto list = result.initKeys(static_cast<unsigned>((*found)->keys.size()));
+    for (unsigned i = 0; i < list.size(); ++i) {
+      const std::string& key = (*found)->keys[i];
+      list.set(i, kj::arrayPtr(reinterpret_cast<const kj::byte*>(key.data()), key.size()));
+    }
+  }
+  complete(question.call, Code::kOk, builder_.finish());
+}
+
+void ApplyLoop::expire_leases(uint64_t now_ns) {
+  if (!leads_ || now_ns - lease_tick_ns_ < kLeaseTickNs) return;
+  lease_tick_ns_ = now_ns;
+  const bool lagging = now_ns > caught_up_ns_ + kLagNs;
+  const std::vector<lease::Stamp> stamps =
+      loaded_->lessor.tick(now_ns, loaded_->store->applied().entry.index, lagging);
+  if (!stamps.empty()) propose(0, encode_expire_leases(stamps));
+}
+
+// ---------------------------------------------------------------- the clock
+
+void ApplyLoop::take(Tick& event) {
+  expire_leases(event.now_ns);
+  watch_quota(event.now_ns);
+  if (event.now_ns - progress_tick_ns_ >= parts_.config->progress_interval_ms * 1'000'000) {
+    if (progress_tick_ns_ != 0) hub_.progress_tick();
+    progress_tick_ns_ = event.now_ns;
+  }
+  if (leads_ && event.now_ns - publish_tried_ns_ > kPublishRetryNs) publish_member();
+}
+
+// The member's name and client URLs, and the cluster's version, go through the log, like all that
+// other members must agree on.
+void ApplyLoop::publish_member() {
+  publish_tried_ns_ = parts_.clock->now_ns();
+  const cluster::Member* self = loaded_->members.find(parts_.state->member_id);
+  if (self == nullptr) return;  // its own addition is not applied yet
+  const Config& config = *parts_.config;
+  if (self->name != config.name || self->client_urls != sorted_client_urls(config)) {
+    propose(0, encode_member_attributes(self->id, config.name, sorted_client_urls(config)));
+  } else if (!parts_.state->ready.exchange(true)) {
+    parts_.output->published();
+  }
+  if (!loaded_->version.get()) propose(0, encode_cluster_version(cluster::kClusterVersion.text()));
+}
+
+// Sizes differ between members, so they decide nothing in apply: a member that is over its quota
+// says so through the log, once three readings agree.
+void ApplyLoop::watch_quota(uint64_t now_ns) {
+  const uint64_t quota = quota_bytes(*parts_.config);
+  if (quota == 0 || now_ns - quota_reading_ns_ < kQuotaReadingNs) return;
+  quota_reading_ns_ = now_ns;
+  const bool asked = parts_.state->quota_refused.exchange(false, std::memory_order_relaxed);
+  const bool over = parts_.state->store_bytes() >= quota;
+  quota_readings_ = over ? quota_readings_ + 1 : 0;
+  const bool raised =
+      (parts_.state->alarms.load(std::memory_order_relaxed) & QUORATE_ALARM_NOSPACE) != 0;
+  if (raised || (!asked && quota_readings_ < kQuotaReadings)) return;
+  logger_.warn("the store takes {} bytes, and the quota is {}: raising NOSPACE",
+               parts_.state->store_bytes(), quota);
+  propose(0, encode_raise_alarm(parts_.state->member_id,
+                                static_cast<int32_t>(cluster::AlarmType::kNoSpace)));
+  quota_readings_ = 0;
+}
+
+void ApplyLoop::propose(uint64_t request, Bytes payload) {
+  Proposals proposals;
+  proposals.items.push_back({request, std::move(payload)});
+  parts_.output->raft(std::move(proposals));
+}
+
+// ---------------------------------------------------------------- watches and pulls
+
+void ApplyLoop::take(WatchOpen& event) {
+  hub_.open(event.stream, event.on_watch, event.user);
+  if (wound_down_) hub_.close(event.stream, Code::kStopped);
+}
+
+void ApplyLoop::take(WatchAdd& event) {
+  Result<watch::WatchSpec> spec = watch::decode_watch(event.request.slice());
+  if (spec) {
+    hub_.add(event.stream, event.watch, std::move(*spec));
+  } else {
+    hub_.refuse(event.stream, event.watch, spec.error().code());
+  }
+}
+
+void ApplyLoop::take(WatchCall& event) {
+  switch (event.kind) {
+    case WatchCall::Kind::kRemove: hub_.remove(event.stream, event.watch); break;
+    case WatchCall::Kind::kProgress: hub_.request_progress(event.stream); break;
+    case WatchCall::Kind::kResume: hub_.resume(event.stream); break;
+    case WatchCall::Kind::kClose: hub_.close(event.stream, Code::kCancelled); break;
+  }
+}
+
+void ApplyLoop::take(CaughtUp& event) {
+  hub_.catch_up_done(std::move(event.result));
+}
+
+void ApplyLoop::hand_out_catch_ups() {
+  for (watch::CatchUpTask& task : hub_.take_tasks()) {
+    parts_.pool->submit(
+        std::make_unique<CatchUpJob>(std::move(task), read_source(), parts_.clock, this));
+  }
+}
+
+void ApplyLoop::take(PullOpen& event) {
+  std::erase_if(pulls_, [](const auto& pull) { return pull.second->ended(); });
+  const std::shared_ptr<Pull>& pull = event.object;
+  pulls_.emplace(event.pull, pull);
+  if (wound_down_) pull->close(Code::kStopped);
+}
+
+void ApplyLoop::take(PullCall& event) {
+  const auto found = pulls_.find(event.pull);
+  if (found == pulls_.end()) return;
+  Pull& pull = *found->second;
+  switch (event.kind) {
+    case PullCall::Kind::kStart: pull.start(); break;
+    case PullCall::Kind::kCredit: pull.add_credit(event.bytes); break;
+    case PullCall::Kind::kRewind: pull.rewind(); break;
+    case PullCall::Kind::kClose:
+      pull.close(Code::kCancelled);
+      pulls_.erase(found);
+      break;
+  }
+}
+
+// ---------------------------------------------------------------- the end
+
+void ApplyLoop::take(WindDown& event) {
+  wound_down_ = std::move(event.done);
+  hub_.close_all(Code::kStopped);
+  for (auto& pull : pulls_) pull.second->close(Code::kStopped);
+  for (const PendingCall& call : parts_.pending->take_all()) {
+    completions_.push_back(
+        {call.caller, call.proposed ? Code::kUnknownOutcome : Code::kStopped,
+         apply::encode_error(parts_.state->header(), loaded_->store->revision(), "")});
+  }
+}
+
+void ApplyLoop::finish_wind_down() {
+  if (!wound_down_) return;
+  std::erase_if(pulls_, [](const auto& pull) { return pull.second->ended(); });
+  if (!pulls_.empty() || hub_.stream_count() != 0)
+    return wake_at(parts_.clock->now_ns() + 1'000'000);
+  std::exchange(wound_down_, nullptr)();
+}
+
+}  // namespace quorate::server

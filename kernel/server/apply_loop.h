@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop that executes. It owns everything that committed entries change (store, leases, members,
+// alarms, the chain over them) and what follows from a change at once (watchers, calls that wait,
+// reads that wait for an index).
+//
+// A turn: news first (keep-alives before the clock that expires them), then committed entries in
+// batches of at most 256 or 1 ms. After each batch the order is: publish the revision, then answer
+// the callers and tell the watchers, so a client that has its answer can read its write.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "apply/chain.h"
+#include "base/log.h"
+#include "env/loop.h"
+#include "server/config.h"
+#include "server/history.h"
+#include "server/member_state.h"
+#include "server/pending.h"
+#include "server/pulls.h"
+#include "server/raft_loop.h"
+#include "server/reads.h"
+#include "server/state.h"
+#include "storage/commit_loop.h"
+#include "watch/watch_hub.h"
+
+namespace quorate::server {
+
+struct Committed {
+  std::vector<raft::Entry> entries;
+};
+struct ReadsReady {
+  raft::Index index = 0;
+  std::vector<ReadWaiter> waiters;
+};
+struct Ask {  // answered now, from this member's own state
+  std::vector<Question> questions;
+};
+struct LeadershipStarted {
+  raft::Term term = 0;
+  raft::Index first = 0;
+};
+struct LeadershipEnded {};
+struct Tick {
+  uint64_t now_ns = 0;
+};
+struct EngineCommitted {
+  storage::CommitDone done;
+};
+struct WatchOpen {
+  watch::StreamId stream = 0;
+  quorate_on_watch on_watch = nullptr;
+  void* user = nullptr;
+};
+struct WatchAdd {
+  watch::StreamId stream = 0;
+  uint64_t watch = 0;
+  Bytes request;
+};
+struct WatchCall {
+  enum class Kind { kRemove, kProgress, kResume, kClose };
+  Kind kind = Kind::kRemove;
+  watch::StreamId stream = 0;
+  uint64_t watch = 0;
+};
+struct CaughtUp {
+  watch::CatchUpResult result;
+};
+struct PullOpen {
+  uint64_t pull = 0;
+  std::shared_ptr<Pull> object;
+  bool linearizable = false;
+};
+struct PullCall {
+  enum class Kind { kStart, kCredit, kRewind, kClose };
+  Kind kind = Kind::kCredit;
+  uint64_t pull = 0;
+  uint64_t bytes = 0;
+};
+struct CancelCall {
+  uint64_t call = 0;
+};
+// Ends what is outstanding: streams, pulls, calls; then done() is called, on this loop, when the
+// pool owes nothing any more.
+struct WindDown {
+  std::function<void()> done;
+};
+
+using ApplyEvent = std::variant<Committed, ReadsReady, Ask, LeadershipStarted, LeadershipEnded,
+                                Tick, EngineCommitted, WatchOpen, WatchAdd, WatchCall, CaughtUp,
+                                PullOpen, PullCall, CancelCall, WindDown>;
+
+// What leaves the loop. All [apply loop]; must only post.
+class ApplyOutput {
+ public:
+  virtual ~ApplyOutput() = default;
+  virtual void raft(RaftEvent event) = 0;
+  virtual void freeze(std::unique_ptr<storage::FrozenBuffer> buffer) = 0;
+  // The member cannot go on; the sentence says why. Once.
+  virtual void apply_failed(const Status& status) = 0;
+  // The member's own record (name and client URLs) has been applied.
+  virtual void published() = 0;
+};
+
+class ApplyLoop final : public Loop<ApplyEvent> {
+ public:
+  struct Parts {
+    Clock* clock = nullptr;
+    Pool* pool = nullptr;
+    ApplyOutput* output = nullptr;
+    MemberState* state = nullptr;
+    PendingCalls* pending = nullptr;
+    const Config* config = nullptr;
+    uint64_t seed = 1;
+    Logger logger;
+  };
+  // All of parts outlive the loop. loaded: what start found, with the store open.
+  ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<LoadedState> loaded);
+  ~ApplyLoop() override;
+
+  mvcc::ReadSource read_source() { return loaded_->store->read_source(); }
+  // For the end, when every executor has stopped.
+  LoadedState& loaded() { return *loaded_; }
+
+ private:
+  void on_turn(std::vector<ApplyEvent>& events) override;
+
+  void take(Committed& event);
+  void take(ReadsReady& event);
+  void take(Ask& event);
+  void take(LeadershipStarted& event);
+  void take(LeadershipEnded& event);
+  void take(Tick& event);
+  void take(EngineCommitted& event);
+  void take(WatchOpen& event);
+  void take(WatchAdd& event);
+  void take(WatchCall& event);
+  void take(CaughtUp& event);
+  void take(PullOpen& event);
+  void take(PullCall& event);
+  void take(CancelCall& event);
+  void take(WindDown& event);
+
+  bool apply_backlog(uint64_t turn_start_ns);
+  Status apply_batch();
+  Status apply_entry(const raft::Entry& entry);
+  void note_effects();
+  void answer_question(const Question& question);
+  void keep_alive(const Question& question, int64_t lease);
+  void time_to_live(const Question& question, int64_t lease, bool keys);
+  void answer_released_keep_alives();
+  void answer_physical_compactions();
+  void serve_ready_reads();
+  void freeze_if_due();
+  void sweep_compacted();
+  void expire_leases(uint64_t now_ns);
+  void publish_member();
+  void watch_quota(uint64_t now_ns);
+  void hand_out_catch_ups();
+  void propose(uint64_t request, Bytes payload);
+  void complete(uint64_t call, Code code, Bytes response);
+  void complete(uint64_t call, const Status& status);
+  void fail(const Status& status);
+  void finish_wind_down();
+
+  const Parts parts_;
+  Logger logger_;
+  const std::unique_ptr<LoadedState> loaded_;
+  apply::Effects effects_;
+  apply::ApplierChain chain_;
+  ApplyHistory history_;
+  watch::WatchHub hub_;
+  apply::ResponseBuilder builder_;
+
+  std::deque<raft::Entry> backlog_;
+  bool failed_ = false;
+  bool leads_ = false;
+  std::multimap<raft::Index, std::vector<ReadWaiter>> waiting_reads_;
+  std::vector<Completion> completions_;  // of this turn
+  struct PhysicalCompaction {
+    Completion completion;
+    int64_t revision;
+  };
+  std::vector<PhysicalCompaction> physical_;
+  std::map<uint64_t, std::shared_ptr<Pull>> pulls_;
+  std::map<uint64_t, int64_t> waiting_keep_alives_;  // for a revoke: call to lease
+
+  uint64_t lease_tick_ns_ = 0;
+  uint64_t progress_tick_ns_ = 0;
+  uint64_t caught_up_ns_ = 0;  // when the backlog was last empty
+  uint64_t publish_tried_ns_ = 0;
+  int quota_readings_ = 0;
+  uint64_t quota_reading_ns_ = 0;
+  std::function<void()> wound_down_;
+};
+
+}  // namespace quorate::server
