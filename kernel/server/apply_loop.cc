@@ -76,6 +76,7 @@ ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<Loa
   state.applied = loaded_->store->applied().entry.index;
   state.revision = loaded_->store->revision();
   state.alarms = alarm_mask(loaded_->alarms);
+  state.version_decided = loaded_->version.get().has_value();
 }
 
 ApplyLoop::~ApplyLoop() = default;
@@ -184,6 +185,7 @@ void ApplyLoop::note_effects() {
                  (mask & QUORATE_ALARM_NOSPACE) ? "on" : "off",
                  (mask & QUORATE_ALARM_CORRUPT) ? "on" : "off");
   }
+  if (effects_.cluster_version_changed) parts_.state->version_decided = true;
   if (effects_.members_changed && !parts_.state->ready.load(std::memory_order_relaxed)) {
     const cluster::Member* self = loaded_->members.find(parts_.state->member_id);
     if (self != nullptr && self->client_urls == sorted_client_urls(*parts_.config) &&
@@ -243,6 +245,7 @@ void ApplyLoop::serve_ready_reads() {
     for (ReadWaiter& waiter : waiters) {
       if (waiter.job) parts_.pool->submit(std::move(waiter.job));
       for (const Question& question : waiter.questions) answer_question(question);
+      if (waiter.pull != 0) start_pull(waiter.pull);
     }
   }
 }
@@ -451,6 +454,10 @@ void ApplyLoop::take(PullCall& event) {
   }
 }
 
+void ApplyLoop::start_pull(uint64_t pull) {
+  if (const auto found = pulls_.find(pull); found != pulls_.end()) found->second->start();
+}
+
 // ---------------------------------------------------------------- the end
 
 void ApplyLoop::take(WindDown& event) {
@@ -462,6 +469,12 @@ void ApplyLoop::take(WindDown& event) {
         {call.caller, call.proposed ? Code::kUnknownOutcome : Code::kStopped,
          apply::encode_error(parts_.state->header(), loaded_->store->revision(), "")});
   }
+}
+
+void ApplyLoop::close_streams() {
+  hub_.close_all(Code::kStopped);
+  hub_.flush();
+  for (auto& pull : pulls_) pull.second->end_now(Code::kStopped);
 }
 
 void ApplyLoop::finish_wind_down() {

@@ -75,7 +75,6 @@ struct CaughtUp {
 struct PullOpen {
   uint64_t pull = 0;
   std::shared_ptr<Pull> object;
-  bool linearizable = false;
 };
 struct PullCall {
   enum class Kind { kStart, kCredit, kRewind, kClose };
@@ -125,8 +124,9 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   ~ApplyLoop() override;
 
   mvcc::ReadSource read_source() { return loaded_->store->read_source(); }
-  // For the end, when every executor has stopped.
-  LoadedState& loaded() { return *loaded_; }
+  // For an end without a wind-down, when every executor has stopped: each stream and pull hears
+  // that it is over. [host thread]
+  void close_streams();
 
  private:
   void on_turn(std::vector<ApplyEvent>& events) override;
@@ -151,6 +151,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   Status apply_batch();
   Status apply_entry(const raft::Entry& entry);
   void note_effects();
+  void start_pull(uint64_t pull);
   void answer_question(const Question& question);
   void keep_alive(const Question& question, int64_t lease);
   void time_to_live(const Question& question, int64_t lease, bool keys);

@@ -26,6 +26,7 @@ struct MemberState {
   std::atomic<int64_t> revision{1};
   std::atomic<uint32_t> alarms{0};  // QUORATE_ALARM_*
   std::atomic<uint64_t> buffered_bytes{0};
+  std::atomic<bool> version_decided{false};  // the cluster's
   // Commit loop.
   std::atomic<uint64_t> engine_bytes{0};
   std::atomic<uint64_t> engine_bytes_in_use{0};

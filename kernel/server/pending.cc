@@ -16,14 +16,16 @@ void sort_by_id(std::vector<PendingCall>& calls) {
 }  // namespace
 
 uint64_t PendingCalls::reserve(size_t count) {
-  MutexLock lock(mutex_);
+  yield_point("pending");
+  std::lock_guard lock(mutex_);
   const uint64_t first = next_id_;
   next_id_ += count;
   return first;
 }
 
 void PendingCalls::add(std::span<const PendingCall> calls) {
-  MutexLock lock(mutex_);
+  yield_point("pending");
+  std::lock_guard lock(mutex_);
   for (const PendingCall& call : calls) {
     const bool fresh = calls_.emplace(call.id, call).second;
     QUORATE_CHECK(fresh, "a call id was given out twice");
@@ -31,12 +33,14 @@ void PendingCalls::add(std::span<const PendingCall> calls) {
 }
 
 void PendingCalls::mark_proposed(uint64_t id) {
-  MutexLock lock(mutex_);
+  yield_point("pending");
+  std::lock_guard lock(mutex_);
   if (auto found = calls_.find(id); found != calls_.end()) found->second.proposed = true;
 }
 
 std::optional<PendingCall> PendingCalls::take(uint64_t id) {
-  MutexLock lock(mutex_);
+  yield_point("pending");
+  std::lock_guard lock(mutex_);
   auto found = calls_.find(id);
   if (found == calls_.end()) return std::nullopt;
   PendingCall call = found->second;
@@ -47,7 +51,8 @@ std::optional<PendingCall> PendingCalls::take(uint64_t id) {
 std::vector<PendingCall> PendingCalls::take_expired(uint64_t now_ns) {
   std::vector<PendingCall> expired;
   {
-    MutexLock lock(mutex_);
+    yield_point("pending");
+    std::lock_guard lock(mutex_);
     absl::erase_if(calls_, [&](const auto& entry) {
       if (entry.second.deadline_ns > now_ns) return false;
       expired.push_back(entry.second);
@@ -61,7 +66,8 @@ std::vector<PendingCall> PendingCalls::take_expired(uint64_t now_ns) {
 std::vector<PendingCall> PendingCalls::take_all() {
   std::vector<PendingCall> all;
   {
-    MutexLock lock(mutex_);
+    yield_point("pending");
+    std::lock_guard lock(mutex_);
     for (const auto& entry : calls_) all.push_back(entry.second);
     calls_.clear();
   }
@@ -70,7 +76,8 @@ std::vector<PendingCall> PendingCalls::take_all() {
 }
 
 size_t PendingCalls::size() const {
-  MutexLock lock(mutex_);
+  yield_point("pending");
+  std::lock_guard lock(mutex_);
   return calls_.size();
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/bytes.h"
 #include "base/status.h"
-#include "env/sync.h"
+#include "env/yield.h"
 #include "quorate/frontend.h"
 
 namespace quorate::server {
@@ -53,7 +54,7 @@ class PendingCalls {
   size_t size() const;
 
  private:
-  mutable Mutex mutex_;
+  mutable std::mutex mutex_;
   uint64_t next_id_;                                  // guarded by mutex_
   absl::flat_hash_map<uint64_t, PendingCall> calls_;  // guarded by mutex_
 };

@@ -62,12 +62,17 @@ void Pull::close(Code code) {
   kick();
 }
 
+void Pull::end_now(Code code) {
+  if (stage_ != Stage::kDone) send_end(code);
+}
+
 bool Pull::work() {
   if (stage_ == Stage::kDone) return false;
   if (const int32_t code = closed_.load(std::memory_order_acquire); code != 0) {
     send_end(static_cast<Code>(code));
     return false;
   }
+  if (!started_.load(std::memory_order_acquire)) return false;
   if (rewound_.exchange(false, std::memory_order_acq_rel) && stage_ != Stage::kBegin) {
     scan_.emplace(txn_.scan(query_, mvcc::RangeScan::Want::kLengths));
     stage_ = Stage::kMeasure;

@@ -34,12 +34,17 @@ class Pull : public std::enable_shared_from_this<Pull> {
        const MemberState* state, Clock* clock, Pool* pool, std::function<void()> on_end);
 
   // Starts, or goes on, once the read may begin. [apply loop]
-  void start() { kick(); }
+  void start() {
+    started_.store(true, std::memory_order_release);
+    kick();
+  }
   void add_credit(uint64_t bytes);
   // From the head again, at the same revision.
   void rewind();
   // END follows, with `code`, if it has not been sent.
   void close(Code code);
+  // The same at once; for when the pool has stopped. [host thread]
+  void end_now(Code code);
   // END has been sent: the last call that names the front-end's user.
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
@@ -65,7 +70,8 @@ class Pull : public std::enable_shared_from_this<Pull> {
   std::atomic<uint32_t> signals_{0};  // not 0: a job is on its way or running
   std::atomic<uint64_t> granted_{0};  // credit not yet taken over
   std::atomic<bool> rewound_{false};
-  std::atomic<int32_t> closed_{0};  // a Code; 0: open
+  std::atomic<bool> started_{false};  // the read may begin
+  std::atomic<int32_t> closed_{0};    // a Code; 0: open
   std::atomic<bool> ended_{false};
 
   // The running job's own.

@@ -21,14 +21,22 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
 }  // namespace
 
 RaftLoop::RaftLoop(Executor* executor, Clock* clock, RaftOutput* output, raft::RawNode node,
-                   uint64_t tick_ms, uint64_t first_read_id, Logger logger)
+                   raft::NodeId self, const raft::ConfState& conf_state, uint64_t tick_ms,
+                   uint64_t first_read_id, Logger logger)
     : Loop(executor),
       clock_(clock),
       output_(output),
       node_(std::move(node)),
+      self_(self),
       tick_ns_(tick_ms * 1'000'000),
       logger_(logger),
-      next_read_id_(first_read_id) {}
+      next_read_id_(first_read_id) {
+  note_configuration(conf_state);
+}
+
+void RaftLoop::note_configuration(const raft::ConfState& state) {
+  alone_ = state.voters_outgoing.empty() && state.voters == std::vector<raft::NodeId>{self_};
+}
 
 void RaftLoop::start() {
   next_tick_ns_ = clock_->now_ns() + tick_ns_;
@@ -39,6 +47,7 @@ void RaftLoop::start() {
 void RaftLoop::on_turn(std::vector<RaftEvent>& events) {
   for (RaftEvent& event : events) take(event);
   tick_if_due();
+  if (alone_ && node_.soft_state().leader == 0) node_.campaign();
   propose_waiting();
   start_read_round();
   bool changed = false;
@@ -70,6 +79,7 @@ void RaftLoop::take(RaftEvent& event) {
   } else if (auto* applied = std::get_if<Applied>(&event)) {
     node_.apply_done(applied->index, applied->bytes);
   } else if (auto* state = std::get_if<ConfApplied>(&event)) {
+    note_configuration(state->state);
     node_.conf_state_applied(state->index, state->state);
   } else {
     node_.campaign();

@@ -72,7 +72,8 @@ using RaftEvent =
 
 class RaftLoop final : public Loop<RaftEvent> {
  public:
-  // clock, output: outlive the loop. first_read_id: of the read-index rounds, unique per start.
+  // clock, output: outlive the loop. conf_state: as of the applied index. first_read_id: of the
+  // read-index rounds, unique per start.
   RaftLoop(Executor* executor, Clock* clock, RaftOutput* output, raft::RawNode node,
            uint64_t tick_ms, uint64_t first_read_id, Logger logger);
 
@@ -83,6 +84,7 @@ class RaftLoop final : public Loop<RaftEvent> {
   void on_turn(std::vector<RaftEvent>& events) override;
   void take(RaftEvent& event);
   void tick_if_due();
+  void note_configuration(const raft::ConfState& state);
   void propose_waiting();
   void start_read_round();
   void finish_read_round(const raft::ReadState& state);
@@ -92,9 +94,11 @@ class RaftLoop final : public Loop<RaftEvent> {
   Clock* const clock_;
   RaftOutput* const output_;
   raft::RawNode node_;
+  const raft::NodeId self_;
   const uint64_t tick_ns_;
   Logger logger_;
   uint64_t next_tick_ns_ = 0;
+  bool alone_ = false;  // the only voter: nobody else can lead, so it need not wait to be sure
 
   std::vector<Proposal> waiting_proposals_;  // for a leader
   std::deque<ConfProposal> waiting_conf_;

@@ -22,6 +22,7 @@ struct Question {
 struct ReadWaiter {
   std::unique_ptr<Job> job;         // for the reader pool, or null
   std::vector<Question> questions;  // for the apply loop
+  uint64_t pull = 0;                // one that may start; 0: none
 };
 
 }  // namespace quorate::server

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/bootstrap.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "apply/request.h"
+#include "cluster/member.h"
+#include "raft/conf_change.h"
+
+namespace quorate::server {
+namespace {
+
+constexpr char kMemberFormat[] = "quorate member 1\n";
+
+std::string wal_dir_of(const Config& config) {
+  return config.wal_dir.empty() ? config.data_dir + "/wal" : config.wal_dir;
+}
+
+Status check_foreign(FileSystem& files, const Config& config) {
+  if (files.exists(config.data_dir + "/member/wal") ||
+      files.exists(config.data_dir + "/member/snap"))
+    return Status(Code::kInvalidArgument,
+                  "data directory " + config.data_dir +
+                      " is etcd's own; give another --data-dir, or restore a snapshot into one");
+  return Status();
+}
+
+// The members of the first start, and which of them this is.
+Result<cluster::Member> initial_self(const Config& config, uint64_t& cluster_id) {
+  std::vector<cluster::NamedPeer> peers;
+  for (const InitialMember& member : config.initial_cluster)
+    peers.push_back({member.name, member.peer_urls});
+  Result<std::vector<cluster::Member>> members =
+      cluster::bootstrap_members(peers, config.initial_cluster_token);
+  if (!members) return std::move(members).error();
+  if (members->size() != 1)
+    return Status(Code::kInvalidArgument, "--initial-cluster names " +
+                                              std::to_string(members->size()) +
+                                              " members; this build starts clusters of one");
+  std::vector<uint64_t> ids;
+  for (const cluster::Member& member : *members) ids.push_back(member.id);
+  cluster_id = cluster::make_cluster_id(ids);
+  const auto self = std::find_if(members->begin(), members->end(),
+                                 [&](const auto& member) { return member.name == config.name; });
+  if (self == members->end())
+    return Status(Code::kInvalidArgument,
+                  "--initial-cluster does not name this member (--name " + config.name + ")");
+  return *self;
+}
+
+wal::Options wal_options(const Config& config) {
+  wal::Options options;
+  options.dir = wal_dir_of(config);
+  options.sync = !config.unsafe_no_fsync;
+  return options;
+}
+
+Result<storage::OpenedEngine> open_store(Env& env, const Config& config,
+                                         const plugin::BackendFactory& backend,
+                                         const plugin::HostServices& host, const Logger& logger,
+                                         bool may_create) {
+  storage::OpenOptions options;
+  options.data_dir = config.data_dir;
+  options.engine = backend.name();
+  options.may_create = may_create;
+  options.logger = logger;
+  options.open = [&](const std::string& dir) {
+    plugin::BackendOptions open;
+    open.dir = dir;
+    open.buckets = storage::kBucketNames;
+    open.quota_bytes = quota_bytes(config);
+    for (const auto& [key, value] : config.backend.options) open.options.push_back({key, value});
+    open.host = host;
+    return plugin::Backend::open(backend, std::move(open));
+  };
+  return storage::open_engine(env.files(), options);
+}
+
+// A cluster begins as etcd's does: with committed entries, one for each member, that add it.
+Status write_first_entries(wal::Wal& wal, const cluster::Member& self) {
+  raft::Append append;
+  append.sequence = 1;
+  append.term = 1;
+  raft::ConfChange change;
+  change.steps.push_back({raft::ConfChangeType::kAddNode, self.id});
+  cluster::Member added = self;
+  added.name.clear();  // a member says its name itself, once it runs
+  const Bytes context = apply::encode_entry({.kind = apply::EntryKind::kConfChange, .user = {}},
+                                            cluster::encode_member(added));
+  append.entries.push_back(
+      {1, 1, raft::EntryType::kConfChange, raft::encode_conf_change(change, context.slice())});
+  append.hard_state = raft::HardState{1, 0, 1};
+  append.must_sync = true;
+  wal.append(append);
+  return wal.sync();
+}
+
+// A log that was made and never given its first entries.
+bool is_blank(const wal::Recovered& found) {
+  return found.log.entries.empty() && found.hard_state.empty() && !found.snapshot;
+}
+
+Status check_engine_is_blank(const Config& config, const storage::OpenedEngine& engine) {
+  if (engine.is_new) return Status();
+  return Status(Code::kCorrupt, "data directory " + config.data_dir + " holds a store at index " +
+                                    std::to_string(engine.applied.entry.index) +
+                                    ", but there is no log in " + wal_dir_of(config) +
+                                    "; give the --wal-dir it was used with, or restore a snapshot");
+}
+
+Status start_anew(Env& env, const Config& config, const plugin::BackendFactory& backend,
+                  const plugin::HostServices& host, const Logger& logger, Bootstrapped& result) {
+  uint64_t cluster_id = 0;
+  Result<cluster::Member> self = initial_self(config, cluster_id);
+  if (!self) return std::move(self).error();
+  Result<storage::OpenedEngine> engine = open_store(env, config, backend, host, logger, true);
+  if (!engine) return std::move(engine).error();
+  QUORATE_TRY(check_engine_is_blank(config, *engine));
+  result.engine = std::move(*engine);
+  result.is_new = true;
+  result.member = {cluster_id, self->id, config.initial_cluster_token};
+  QUORATE_TRY(write_file_atomically(env.files(), config.data_dir + "/MEMBER",
+                                    encode_member_file(result.member)));
+  QUORATE_TRY(env.files().remove_all(wal_dir_of(config)));
+  Result<std::unique_ptr<wal::Wal>> wal =
+      wal::Wal::create(env, wal_options(config), {cluster_id, self->id}, std::nullopt, logger);
+  if (!wal) return std::move(wal).error();
+  QUORATE_TRY(write_first_entries(**wal, *self));
+  logger.info("first start: member {} of cluster {}", cluster::id_text(self->id),
+              cluster::id_text(cluster_id));
+  return (*wal)->close();
+}
+
+Status read_member_file(Env& env, const Config& config, const wal::Identity& identity,
+                        MemberFile& member) {
+  const std::string path = config.data_dir + "/MEMBER";
+  Result<std::string> text = read_file(env.files(), path);
+  if (!text) return std::move(text).error();
+  Result<MemberFile> decoded = decode_member_file(*text, path);
+  if (!decoded) return std::move(decoded).error();
+  member = std::move(*decoded);
+  if (identity.cluster_id != member.cluster_id || identity.member_id != member.member_id)
+    return Status(Code::kInvalidArgument,
+                  "the log in " + wal_dir_of(config) + " belongs to member " +
+                      cluster::id_text(identity.member_id) + " of cluster " +
+                      cluster::id_text(identity.cluster_id) + ", data directory " +
+                      config.data_dir + " to member " + cluster::id_text(member.member_id) +
+                      " of cluster " + cluster::id_text(member.cluster_id) +
+                      "; give directories that were used together");
+  const bool names_token = config.initial_cluster_token != Config().initial_cluster_token;
+  if (names_token && config.initial_cluster_token != member.token)
+    return Status(Code::kInvalidArgument,
+                  "data directory " + config.data_dir + " belongs to the cluster with token \"" +
+                      member.token + "\", and --initial-cluster-token says \"" +
+                      config.initial_cluster_token + "\"; give another --data-dir or that token");
+  return Status();
+}
+
+// The store must know the member that the log is of, once its addition is applied.
+Status check_store_is_ours(const Config& config, const Bootstrapped& result) {
+  const cluster::Membership& members = result.state->members;
+  const uint64_t self = result.member.member_id;
+  if (result.engine.is_new || members.size() == 0 || members.find(self) != nullptr) return Status();
+  if (members.was_removed(self))
+    return Status(Code::kInvalidArgument,
+                  "member " + cluster::id_text(self) +
+                      " was removed from its cluster; add it anew, with an empty --data-dir");
+  return Status(Code::kInvalidArgument,
+                "the store in " + config.data_dir +
+                    " belongs to another cluster: it does not know member " +
+                    cluster::id_text(self));
+}
+
+}  // namespace
+
+std::string encode_member_file(const MemberFile& member) {
+  return std::string(kMemberFormat) + "cluster " + cluster::id_text(member.cluster_id) +
+         "\nmember " + cluster::id_text(member.member_id) + "\ntoken " + member.token + "\n";
+}
+
+Result<MemberFile> decode_member_file(Slice text, const std::string& path) {
+  const Status damaged(Code::kCorrupt,
+                       path + " is damaged: it does not say whose directory this is");
+  const auto take = [&](Slice word, Slice& value) {
+    if (!text.starts_with(word)) return false;
+    text.remove_prefix(word.size());
+    const size_t end = text.find('\n');
+    if (end == Slice::npos) return false;
+    value = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    return true;
+  };
+  Slice nothing, cluster_text, member_text, token;
+  const Slice format = Slice(kMemberFormat).substr(0, sizeof kMemberFormat - 2);
+  if (!take(format, nothing) || !nothing.empty() || !take("cluster ", cluster_text) ||
+      !take("member ", member_text) || !take("token ", token) || !text.empty())
+    return damaged;
+  const auto cluster_id = cluster::parse_id(cluster_text);
+  const auto member_id = cluster::parse_id(member_text);
+  if (!cluster_id || !member_id) return damaged;
+  return MemberFile{*cluster_id, *member_id, std::string(token)};
+}
+
+Result<Bootstrapped> bootstrap(Env& env, const Config& config,
+                               const plugin::BackendFactory& backend,
+                               const plugin::HostServices& host, const Logger& logger) {
+  Bootstrapped result;
+  FileSystem& files = env.files();
+  QUORATE_TRY(files.create_dir(config.data_dir));
+  Result<std::unique_ptr<FileLock>> lock = files.lock(config.data_dir + "/LOCK");
+  if (!lock)
+    return std::move(lock).error().with_context("data directory " + config.data_dir +
+                                                " is in use by another process");
+  result.lock = std::move(*lock);
+  QUORATE_TRY(check_foreign(files, config));
+
+  const Result<bool> log_exists = wal::exists(files, wal_dir_of(config));
+  if (!log_exists) return log_exists.error();
+  if (!*log_exists) QUORATE_TRY(start_anew(env, config, backend, host, logger, result));
+
+  wal::Recovered found;
+  Result<std::unique_ptr<wal::Wal>> wal = wal::Wal::open(env, wal_options(config), logger, found);
+  if (!wal) return std::move(wal).error();
+  if (!result.is_new && is_blank(found)) {
+    wal->reset();
+    QUORATE_TRY(start_anew(env, config, backend, host, logger, result));
+    found = {};
+    wal = wal::Wal::open(env, wal_options(config), logger, found);
+    if (!wal) return std::move(wal).error();
+  }
+  result.wal = std::move(*wal);
+  if (!result.is_new) {
+    QUORATE_TRY(read_member_file(env, config, found.identity, result.member));
+    Result<storage::OpenedEngine> engine = open_store(env, config, backend, host, logger, false);
+    if (!engine) return std::move(engine).error();
+    result.engine = std::move(*engine);
+  }
+  QUORATE_TRY(wal::reconcile(found, result.engine.applied.entry));
+  Result<std::unique_ptr<LoadedState>> state = load_state(result.engine, logger);
+  if (!state) return std::move(state).error();
+  result.state = std::move(*state);
+  QUORATE_TRY(check_store_is_ours(config, result));
+
+  result.raft.hard_state = found.hard_state;
+  result.raft.conf_state = result.state->conf_state;
+  result.raft.applied = result.engine.applied.entry.index;
+  result.raft.log = std::move(found.log);
+  return result;
+}
+
+}  // namespace quorate::server

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server.h"
+
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "cluster/member.h"
+#include "env/latch.h"
+#include "server/version.h"
+#include "storage/checkpoint.h"
+
+namespace quorate::server {
+namespace {
+
+constexpr uint64_t kWalKeepBytesMax = uint64_t{1} << 30;
+
+double seconds(uint64_t ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
+
+// Ids of this start: the low 40 bits count, the high ones are drawn, so that neither another start
+// nor another member gives out the same.
+uint64_t first_id(Env& env) {
+  return (env.random_seed() << 40) | 1;
+}
+
+}  // namespace
+
+Server::Server(Env& env, Config config, ServerEvents* events, const Logger& logger)
+    : env_(env),
+      config_(std::move(config)),
+      events_(events),
+      logger_(logger),
+      next_lease_(env.random_seed()),
+      pending_(first_id(env)) {}
+
+Result<std::unique_ptr<Server>> Server::start(Env& env, Config config,
+                                              plugin::PluginLoader& plugins, ServerEvents* events,
+                                              const Logger& logger) {
+  std::unique_ptr<Server> server(new Server(env, std::move(config), events, logger));
+  Result<plugin::BackendFactory> backend = plugins.backend(server->config_.backend.name);
+  if (!backend) return std::move(backend).error();
+  plugin::HostServices host;
+  host.logger = logger.named("engine");
+  host.config = server.get();
+  Result<Bootstrapped> found =
+      bootstrap(env, server->config_, *backend, host, logger.named("start"));
+  if (!found) return std::move(found).error();
+  server->durable_engine_ = backend->durable();
+  server->make_loops(std::move(*found));
+  server->define_metrics();
+  QUORATE_TRY(server->create_frontends(plugins));
+  server->running_ = true;
+  server->wal_loop_->start();
+  server->raft_loop_->start();
+  return server;
+}
+
+void Server::make_loops(Bootstrapped found) {
+  lock_ = std::move(found.lock);
+  engine_ = found.engine.engine;
+  state_.cluster_id = found.member.cluster_id;
+  state_.member_id = found.member.member_id;
+  main_executor_ = env_.make_executor("raft");
+  wal_executor_ = env_.make_executor("wal");
+  commit_executor_ = env_.make_executor("commit");
+  pool_ = env_.make_pool("reader", config_.reader_threads);
+
+  raft::Config raft_config;
+  raft_config.id = state_.member_id;
+  raft_config.heartbeat_ticks = 1;
+  raft_config.election_ticks = static_cast<int>(config_.election_ms / config_.heartbeat_ms);
+  raft_config.seed = env_.random_seed();
+  raft_config.logger = logger_.named("raft");
+  const raft::ConfState conf_state = found.raft.conf_state;
+  raft_loop_ = std::make_unique<RaftLoop>(
+      main_executor_.get(), &env_.clock(), this, raft::RawNode(raft_config, std::move(found.raft)),
+      state_.member_id, conf_state, config_.heartbeat_ms, first_id(env_), logger_.named("raft"));
+  wal_loop_ = std::make_unique<wal::WalLoop>(
+      env_, wal_executor_.get(), pool_.get(), std::move(found.wal), this, this,
+      wal::WalLoopOptions{kWalKeepBytesMax}, logger_.named("wal"));
+  apply_loop_ = std::make_unique<ApplyLoop>(main_executor_.get(),
+                                            ApplyLoop::Parts{.clock = &env_.clock(),
+                                                             .pool = pool_.get(),
+                                                             .output = this,
+                                                             .state = &state_,
+                                                             .pending = &pending_,
+                                                             .config = &config_,
+                                                             .logger = logger_.named("apply")},
+                                            std::move(found.state));
+  commit_loop_ =
+      std::make_unique<storage::CommitLoop>(commit_executor_.get(), &env_.clock(), this, engine_,
+                                            found.engine.durable, logger_.named("commit"));
+  read_engine_size();
+}
+
+Status Server::create_frontends(plugin::PluginLoader& plugins) {
+  for (const PluginChoice& choice : config_.frontends) {
+    Result<plugin::FrontendFactory> factory = plugins.frontend(choice.name);
+    if (!factory) return std::move(factory).error();
+    services_.push_back(std::make_unique<Services>(
+        Services::Parts{.config = &config_,
+                        .state = &state_,
+                        .pending = &pending_,
+                        .raft = raft_loop_.get(),
+                        .apply = apply_loop_.get(),
+                        .pool = pool_.get(),
+                        .clock = &env_.clock(),
+                        .reads = {apply_loop_->read_source(), &state_, &pending_, &env_.clock()},
+                        .slabs = slabs_,
+                        .next_stream = &next_stream_,
+                        .next_lease = &next_lease_}));
+    plugin::FrontendOptions options;
+    options.listen_urls = config_.listen_client_urls;
+    for (const auto& [key, value] : choice.options) options.options.push_back({key, value});
+    options.host.logger = logger_.named("frontend");
+    options.host.member = &info_;
+    options.host.metrics = &metrics_;
+    options.host.config = this;
+    Result<std::unique_ptr<plugin::Frontend>> frontend =
+        plugin::Frontend::create(*factory, std::move(options), services_.back()->table());
+    if (!frontend) return std::move(frontend).error();
+    frontends_.push_back(std::move(*frontend));
+  }
+  return Status();
+}
+
+Status Server::serve() {
+  for (const auto& frontend : frontends_) QUORATE_TRY(frontend->start());
+  return Status();
+}
+
+Status Server::stop(uint64_t drain_ms) {
+  if (!running_) return Status();
+  for (const auto& frontend : frontends_) frontend->stop(drain_ms);
+  state_.stopping = true;
+  if (!failed_.load()) {
+    Latch wound_down;
+    apply_loop_->post(WindDown{[&] { wound_down.open(); }});
+    wound_down.wait();
+  }
+  frontends_.clear();
+  stop_executors();
+  running_ = false;
+  if (failed_.load()) return Status(Code::kInternal, "the member had failed");
+  Status status = wal_loop_->close();
+  if (status.ok() && !durable_engine_) {
+    const auto index = storage::write_checkpoint(
+        env_.files(), storage::checkpoint_path(config_.data_dir), engine_);
+    status = index.status();
+  }
+  return status;
+}
+
+Server::~Server() {
+  if (running_) {
+    state_.stopping = true;
+    for (const auto& frontend : frontends_) frontend->stop(0);
+    stop_executors();
+    // Nobody answers any more: what still waits hears that the member is gone.
+    std::vector<Completion> completions;
+    for (const PendingCall& call : pending_.take_all()) {
+      completions.push_back({call.caller, call.proposed ? Code::kUnknownOutcome : Code::kStopped,
+                             apply::encode_error(state_.header(), state_.revision, "")});
+    }
+    deliver(completions);
+    apply_loop_->close_streams();
+  }
+  frontends_.clear();
+  services_.clear();
+}
+
+// The pool last but one: its jobs post to the loops; the executors drop what they are posted then.
+void Server::stop_executors() {
+  pool_->stop();
+  main_executor_->stop();
+  wal_executor_->stop();
+  commit_executor_->stop();
+}
+
+void Server::fail(const Status& status) {
+  if (failed_.exchange(true)) return;
+  state_.stopping = true;
+  events_->failed(status);
+}
+
+// ---------------------------------------------------------------- raft
+
+void Server::append(raft::Append append) {
+  wal_loop_->append(std::move(append));
+}
+
+void Server::send(std::vector<raft::Message> messages) {
+  QUORATE_CHECK(messages.empty(), "a member alone has nobody to send to");
+}
+
+void Server::committed(std::vector<raft::Entry> entries) {
+  apply_loop_->post(Committed{std::move(entries)});
+}
+
+void Server::reads_ready(raft::Index index, std::vector<ReadWaiter> waiters) {
+  apply_loop_->post(ReadsReady{index, std::move(waiters)});
+}
+
+void Server::proposals_refused(const std::vector<Proposal>& proposals, Code code) {
+  std::vector<Completion> completions;
+  for (const Proposal& proposal : proposals) {
+    proposals_failed_->increment();
+    if (proposal.request == 0) continue;
+    if (const auto waiting = pending_.take(proposal.request))
+      completions.push_back(
+          {waiting->caller, code, apply::encode_error(state_.header(), state_.revision, "")});
+  }
+  deliver(completions);
+}
+
+void Server::leadership_started(raft::Term term, raft::Index first) {
+  apply_loop_->post(LeadershipStarted{term, first});
+}
+
+void Server::leadership_ended() {
+  apply_loop_->post(LeadershipEnded{});
+}
+
+void Server::status_changed(const raft::NodeStatus& status) {
+  state_.term.store(status.hard_state.term, std::memory_order_relaxed);
+  state_.commit.store(status.hard_state.commit, std::memory_order_relaxed);
+  const uint64_t leader = status.soft_state.leader;
+  const uint32_t role = status.soft_state.role == raft::Role::kLeader     ? QUORATE_ROLE_LEADER
+                        : status.soft_state.role == raft::Role::kFollower ? QUORATE_ROLE_FOLLOWER
+                                                                          : QUORATE_ROLE_CANDIDATE;
+  const bool changed = state_.leader.exchange(leader, std::memory_order_relaxed) != leader ||
+                       state_.role.exchange(role, std::memory_order_relaxed) != role;
+  if (leader != 0 && leader != last_leader_) {
+    last_leader_ = leader;
+    leader_changes_->increment();
+  }
+  if (changed) info_.changed();
+}
+
+void Server::ticked(uint64_t now_ns) {
+  expire_calls(now_ns);
+  apply_loop_->post(Tick{now_ns});
+}
+
+void Server::expire_calls(uint64_t now_ns) {
+  std::vector<Completion> completions;
+  for (const PendingCall& call : pending_.take_expired(now_ns)) {
+    completions.push_back(
+        {call.caller, Code::kTimeout, apply::encode_error(state_.header(), state_.revision, "")});
+  }
+  deliver(completions);
+}
+
+// ---------------------------------------------------------------- apply
+
+void Server::raft(RaftEvent event) {
+  raft_loop_->post(std::move(event));
+}
+
+void Server::freeze(std::unique_ptr<storage::FrozenBuffer> buffer) {
+  commit_loop_->commit(std::move(buffer));
+}
+
+void Server::apply_failed(const Status& status) {
+  fail(status);
+}
+
+void Server::published() {
+  info_.changed();
+  events_->ready();
+}
+
+// ---------------------------------------------------------------- log and engine
+
+void Server::wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) {
+  raft_loop_->post(WalSynced{std::move(done), std::move(replies)});
+}
+
+void Server::wal_failed(const Status& status) {
+  fail(status);
+}
+
+void Server::wal_sync_observed(uint64_t duration_ns, uint64_t bytes) {
+  fsync_seconds_->record(seconds(duration_ns));
+  wal_bytes_->add(static_cast<double>(bytes));
+  log_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Server::commit_done(const storage::CommitDone& done) {
+  read_engine_size();
+  if (done.durable > 0) wal_loop_->release(done.durable, done.durable);
+  apply_loop_->post(EngineCommitted{done});
+  checkpoint_if_due();
+}
+
+void Server::commit_took(uint64_t ns) {
+  commit_seconds_->record(seconds(ns));
+}
+
+void Server::engine_failed(const Status& status) {
+  fail(status);
+}
+
+void Server::read_engine_size() {
+  const Result<quorate_backend_stats> stats = engine_->backend().stats();
+  if (!stats) return logger_.warn("the engine does not tell its size: {}", stats.error().message());
+  state_.engine_bytes.store(stats->size, std::memory_order_relaxed);
+  state_.engine_bytes_in_use.store(stats->size_in_use, std::memory_order_relaxed);
+}
+
+// An engine that forgets lets go of the log only by checkpoints.
+void Server::checkpoint_if_due() {
+  if (durable_engine_ || log_bytes_.load(std::memory_order_relaxed) < kWalKeepBytesMax / 2 ||
+      checkpointing_.exchange(true))
+    return;
+  log_bytes_.store(0, std::memory_order_relaxed);
+  pool_->submit(std::make_unique<storage::CheckpointJob>(
+      &env_.files(), storage::checkpoint_path(config_.data_dir), engine_,
+      [this](Result<raft::Index> index) {
+        checkpointing_.store(false);
+        if (index) return commit_loop_->checkpointed(*index);
+        fail(std::move(index).error());
+      }));
+}
+
+// ---------------------------------------------------------------- figures and settings
+
+const char* Server::get(std::string_view name) {
+  for (const auto& [key, value] : config_.flags)
+    if (key == name) return value.c_str();
+  return nullptr;
+}
+
+void Server::define_metrics() {
+  const auto bounds = exponential_bounds(0.001, 2, 14);
+  fsync_seconds_ = &metrics_.histogram("etcd_disk_wal_fsync_duration_seconds", "",
+                                       "How long a write and sync of the log took.", bounds);
+  wal_bytes_ = &metrics_.gauge("etcd_disk_wal_write_bytes_total", "", "Bytes written to the log.");
+  commit_seconds_ = &metrics_.histogram("etcd_disk_backend_commit_duration_seconds", "",
+                                        "How long a batch took to reach the engine.", bounds);
+  leader_changes_ = &metrics_.counter("etcd_server_leader_changes_seen_total", "",
+                                      "How often a leader was seen that was not the one before.");
+  proposals_failed_ =
+      &metrics_.counter("etcd_server_proposals_failed_total", "", "Proposals that were not taken.");
+  const auto gauge = [this](const char* name, const char* help, std::function<double()> read) {
+    metrics_.computed(MetricKind::kGauge, name, "", help, std::move(read));
+  };
+  gauge("etcd_server_has_leader", "1 if a leader is known.",
+        [this] { return state_.leader.load() != 0 ? 1.0 : 0.0; });
+  gauge("etcd_server_is_leader", "1 if this member leads.",
+        [this] { return state_.role.load() == QUORATE_ROLE_LEADER ? 1.0 : 0.0; });
+  gauge("etcd_server_proposals_committed_total", "The committed log index.",
+        [this] { return static_cast<double>(state_.commit.load()); });
+  gauge("etcd_server_proposals_applied_total", "The applied log index.",
+        [this] { return static_cast<double>(state_.applied.load()); });
+  gauge("etcd_server_proposals_pending", "Calls that wait for their answer.",
+        [this] { return static_cast<double>(pending_.size()); });
+  gauge("etcd_server_quota_backend_bytes", "What the store may take up; 0: anything.",
+        [this] { return static_cast<double>(quota_bytes(config_)); });
+  gauge("etcd_mvcc_db_total_size_in_bytes", "What the store takes up.",
+        [this] { return static_cast<double>(state_.store_bytes()); });
+  gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "Of these, bytes that hold data.", [this] {
+    return static_cast<double>(state_.engine_bytes_in_use.load() + state_.buffered_bytes.load());
+  });
+  gauge("etcd_debugging_mvcc_current_revision", "The store's revision.",
+        [this] { return static_cast<double>(state_.revision.load()); });
+  metrics_
+      .gauge("etcd_server_version", std::string("server_version=\"") + kServerVersion + "\"",
+             "1; the version is in the label.")
+      .record(1);
+  metrics_
+      .gauge("etcd_server_id", "server_id=\"" + cluster::id_text(state_.member_id) + "\"",
+             "1; the id is in the label.")
+      .record(1);
+}
+
+}  // namespace quorate::server

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// One running member: it bootstraps, makes the loops and their executors, and is the wiring between
+// them. No logic of its own beyond start, stop and the figures.
+//
+// Life: start() -> ServerEvents::ready() -> serve() -> stop(), each once, on the host thread; and
+// at any time ServerEvents::failed(), after which only the destructor may be called.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "env/env.h"
+#include "plugin/loader.h"
+#include "server/apply_loop.h"
+#include "server/bootstrap.h"
+#include "server/config.h"
+#include "server/member_info.h"
+#include "server/raft_loop.h"
+#include "server/services.h"
+#include "storage/commit_loop.h"
+#include "wal/wal_loop.h"
+
+namespace quorate::server {
+
+// What the host hears. [a loop; must only note it]
+class ServerEvents {
+ public:
+  virtual ~ServerEvents() = default;
+  // The member leads or follows, and its name is in the log: it can serve.
+  virtual void ready() = 0;
+  // The member must not go on; the sentence is the operator's. Once.
+  virtual void failed(const Status& status) = 0;
+};
+
+class Server final : private RaftOutput,
+                     private ApplyOutput,
+                     private wal::WalSink,
+                     private wal::WalObserver,
+                     private storage::CommitSink,
+                     private plugin::ConfigSource {
+ public:
+  // Recovers and starts the loops. env, plugins, events, the logger's sink: outlive the server.
+  static Result<std::unique_ptr<Server>> start(Env& env, Config config,
+                                               plugin::PluginLoader& plugins, ServerEvents* events,
+                                               const Logger& logger);
+  // Without stop() before it: as a crash, but for what was on its way to the disk.
+  ~Server() override;
+
+  // Binds and serves the front-ends. An error is the operator's (a busy port).
+  Status serve();
+  // Drains the front-ends for at most drain_ms, answers or closes all that is outstanding, hands
+  // the engine what it lacks, marks the end of the log. What failed on the way is returned; nothing
+  // is lost by it.
+  Status stop(uint64_t drain_ms);
+
+  const MemberState& state() const { return state_; }
+  MetricRegistry& metrics() { return metrics_; }
+  // For tests: the running front-ends, in the order of the configuration.
+  const std::vector<std::unique_ptr<plugin::Frontend>>& frontends() const { return frontends_; }
+
+ private:
+  struct FrontendSlot;
+  Server(Env& env, Config config, ServerEvents* events, const Logger& logger);
+  Status create_frontends(plugin::PluginLoader& plugins);
+  void make_loops(Bootstrapped found);
+  void define_metrics();
+  void stop_executors();
+  void fail(const Status& status);
+
+  // RaftOutput.
+  void append(raft::Append append) override;
+  void send(std::vector<raft::Message> messages) override;
+  void committed(std::vector<raft::Entry> entries) override;
+  void reads_ready(raft::Index index, std::vector<ReadWaiter> waiters) override;
+  void proposals_refused(const std::vector<Proposal>& proposals, Code code) override;
+  void leadership_started(raft::Term term, raft::Index first) override;
+  void leadership_ended() override;
+  void status_changed(const raft::NodeStatus& status) override;
+  void ticked(uint64_t now_ns) override;
+  // ApplyOutput.
+  void raft(RaftEvent event) override;
+  void freeze(std::unique_ptr<storage::FrozenBuffer> buffer) override;
+  void apply_failed(const Status& status) override;
+  void published() override;
+  // WalSink, WalObserver.
+  void wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) override;
+  void wal_failed(const Status& status) override;
+  void wal_sync_observed(uint64_t duration_ns, uint64_t bytes) override;
+  // CommitSink.
+  void commit_done(const storage::CommitDone& done) override;
+  void commit_took(uint64_t ns) override;
+  void engine_failed(const Status& status) override;
+  // ConfigSource.
+  const char* get(std::string_view name) override;
+
+  void read_engine_size();
+  void checkpoint_if_due();
+  void expire_calls(uint64_t now_ns);
+
+  Env& env_;
+  const Config config_;
+  ServerEvents* const events_;
+  const Logger logger_;
+  MetricRegistry metrics_;
+  MemberState state_;
+  MemberInfo info_{&state_};
+  const std::shared_ptr<SlabCounter> slabs_ = std::make_shared<SlabCounter>();
+  std::atomic<bool> failed_{false};
+  std::atomic<uint64_t> next_stream_{1};
+  std::atomic<uint64_t> next_lease_;
+  PendingCalls pending_;
+
+  std::unique_ptr<FileLock> lock_;
+  std::shared_ptr<storage::Engine> engine_;
+  bool durable_engine_ = true;
+
+  // In the order of their ends: front-ends first, then executors, then loops.
+  std::unique_ptr<RaftLoop> raft_loop_;
+  std::unique_ptr<wal::WalLoop> wal_loop_;
+  std::unique_ptr<ApplyLoop> apply_loop_;
+  std::unique_ptr<storage::CommitLoop> commit_loop_;
+  std::unique_ptr<Executor> main_executor_;  // raft and apply
+  std::unique_ptr<Executor> wal_executor_;
+  std::unique_ptr<Executor> commit_executor_;
+  std::unique_ptr<Pool> pool_;
+  std::vector<std::unique_ptr<Services>> services_;
+  std::vector<std::unique_ptr<plugin::Frontend>> frontends_;
+  bool running_ = false;
+
+  // Raft loop's own.
+  uint64_t last_leader_ = 0;
+  // WAL and commit loops: bytes of log since the last checkpoint, for engines that need them.
+  std::atomic<uint64_t> log_bytes_{0};
+  std::atomic<bool> checkpointing_{false};
+
+  Metric* fsync_seconds_ = nullptr;
+  Metric* wal_bytes_ = nullptr;
+  Metric* commit_seconds_ = nullptr;
+  Metric* leader_changes_ = nullptr;
+  Metric* proposals_failed_ = nullptr;
+};
+
+}  // namespace quorate::server
