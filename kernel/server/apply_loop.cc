@@ -23,8 +23,10 @@ constexpr size_t kSweepKeys = 500;
 constexpr uint64_t kPublishRetryNs = 1'000'000'000;
 
 uint32_t alarm_mask(const cluster::Alarms& alarms) {
-  return (alarms.any(cluster::AlarmType::kNoSpace) ? QUORATE_ALARM_NOSPACE : 0u) |
-         (alarms.any(cluster::AlarmType::kCorrupt) ? QUORATE_ALARM_CORRUPT : 0u);
+  uint32_t mask = 0;
+  if (alarms.any(cluster::AlarmType::kNoSpace)) mask |= QUORATE_ALARM_NOSPACE;
+  if (alarms.any(cluster::AlarmType::kCorrupt)) mask |= QUORATE_ALARM_CORRUPT;
+  return mask;
 }
 
 // A catch-up of one watcher, run on the reader pool.

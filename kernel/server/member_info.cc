@@ -12,7 +12,7 @@ quorate_member_info MemberInfo::read() {
   quorate_member_info info{};
   info.struct_size = sizeof info;
   info.role = state_->role.load(std::memory_order_relaxed);
-  info.flags = state_->ready.load(std::memory_order_relaxed) ? QUORATE_MEMBER_READY : 0u;
+  if (state_->ready.load(std::memory_order_relaxed)) info.flags |= QUORATE_MEMBER_READY;
   info.alarms = state_->alarms.load(std::memory_order_relaxed);
   info.cluster_id = state_->cluster_id;
   info.member_id = state_->member_id;

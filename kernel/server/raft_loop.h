@@ -75,7 +75,8 @@ class RaftLoop final : public Loop<RaftEvent> {
   // clock, output: outlive the loop. conf_state: as of the applied index. first_read_id: of the
   // read-index rounds, unique per start.
   RaftLoop(Executor* executor, Clock* clock, RaftOutput* output, raft::RawNode node,
-           uint64_t tick_ms, uint64_t first_read_id, Logger logger);
+           raft::NodeId self, const raft::ConfState& conf_state, uint64_t tick_ms,
+           uint64_t first_read_id, Logger logger);
 
   // The first tick is one tick from now. Once, before anything is posted. [host thread]
   void start();

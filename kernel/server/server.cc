@@ -74,24 +74,30 @@ void Server::make_loops(Bootstrapped found) {
   raft_config.seed = env_.random_seed();
   raft_config.logger = logger_.named("raft");
   const raft::ConfState conf_state = found.raft.conf_state;
-  raft_loop_ = std::make_unique<RaftLoop>(
-      main_executor_.get(), &env_.clock(), this, raft::RawNode(raft_config, std::move(found.raft)),
-      state_.member_id, conf_state, config_.heartbeat_ms, first_id(env_), logger_.named("raft"));
+  RaftOutput* const raft_output = this;
+  ApplyOutput* const apply_output = this;
+  wal::WalSink* const wal_sink = this;
+  wal::WalObserver* const wal_observer = this;
+  storage::CommitSink* const commit_sink = this;
+  raft_loop_ = std::make_unique<RaftLoop>(main_executor_.get(), &env_.clock(), raft_output,
+                                          raft::RawNode(raft_config, std::move(found.raft)),
+                                          state_.member_id, conf_state, config_.heartbeat_ms,
+                                          first_id(env_), logger_.named("raft"));
   wal_loop_ = std::make_unique<wal::WalLoop>(
-      env_, wal_executor_.get(), pool_.get(), std::move(found.wal), this, this,
+      env_, wal_executor_.get(), pool_.get(), std::move(found.wal), wal_sink, wal_observer,
       wal::WalLoopOptions{kWalKeepBytesMax}, logger_.named("wal"));
   apply_loop_ = std::make_unique<ApplyLoop>(main_executor_.get(),
                                             ApplyLoop::Parts{.clock = &env_.clock(),
                                                              .pool = pool_.get(),
-                                                             .output = this,
+                                                             .output = apply_output,
                                                              .state = &state_,
                                                              .pending = &pending_,
                                                              .config = &config_,
                                                              .logger = logger_.named("apply")},
                                             std::move(found.state));
   commit_loop_ =
-      std::make_unique<storage::CommitLoop>(commit_executor_.get(), &env_.clock(), this, engine_,
-                                            found.engine.durable, logger_.named("commit"));
+      std::make_unique<storage::CommitLoop>(commit_executor_.get(), &env_.clock(), commit_sink,
+                                            engine_, found.engine.durable, logger_.named("commit"));
   read_engine_size();
 }
 
