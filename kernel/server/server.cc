@@ -13,7 +13,7 @@
 namespace quorate::server {
 namespace {
 
-constexpr uint64_t kWalKeepBytesMax = uint64_t{1} << 30;
+constexpr uint64_t kCheckpointBytes = uint64_t{512} << 20;  // of log between two checkpoints
 
 double seconds(uint64_t ns) {
   return static_cast<double>(ns) * 1e-9;
@@ -52,7 +52,6 @@ Result<std::unique_ptr<Server>> Server::start(Env& env, Config config,
   server->define_metrics();
   QUORATE_TRY(server->create_frontends(plugins));
   server->running_ = true;
-  server->wal_loop_->start();
   server->raft_loop_->start();
   return server;
 }
@@ -83,9 +82,9 @@ void Server::make_loops(Bootstrapped found) {
                                           raft::RawNode(raft_config, std::move(found.raft)),
                                           state_.member_id, conf_state, config_.heartbeat_ms,
                                           first_id(env_), logger_.named("raft"));
-  wal_loop_ = std::make_unique<wal::WalLoop>(
-      env_, wal_executor_.get(), pool_.get(), std::move(found.wal), wal_sink, wal_observer,
-      wal::WalLoopOptions{kWalKeepBytesMax}, logger_.named("wal"));
+  wal_loop_ =
+      std::make_unique<wal::WalLoop>(env_, wal_executor_.get(), pool_.get(), std::move(found.wal),
+                                     wal_sink, wal_observer, logger_.named("wal"));
   apply_loop_ = std::make_unique<ApplyLoop>(main_executor_.get(),
                                             ApplyLoop::Parts{.clock = &env_.clock(),
                                                              .pool = pool_.get(),
@@ -318,7 +317,7 @@ void Server::read_engine_size() {
 
 // An engine that forgets lets go of the log only by checkpoints.
 void Server::checkpoint_if_due() {
-  if (durable_engine_ || log_bytes_.load(std::memory_order_relaxed) < kWalKeepBytesMax / 2 ||
+  if (durable_engine_ || log_bytes_.load(std::memory_order_relaxed) < kCheckpointBytes ||
       checkpointing_.exchange(true))
     return;
   log_bytes_.store(0, std::memory_order_relaxed);
