@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole member on the test's own thread: the real server over virtual time, a disk that forgets
+// what a disk may forget, and the memory engine; the test is its front-end.
+//
+//   TestMember member;
+//   member.start();
+//   member.put("a", "1");
+//   member.crash(seed);
+//   member.start();
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plugin/loader.h"
+#include "server/server.h"
+#include "support/requests.h"
+#include "support/test_env.h"
+
+extern "C" const quorate_plugin* quorate_static_backend_memory(void);
+
+namespace quorate::test {
+
+struct Answer {
+  Code code = Code::kOk;
+  Bytes bytes;
+  int completions = 0;
+
+  bool done() const { return completions > 0; }
+  // Keep the reader while what it returns is used.
+  schema::SegmentReader reader() const { return schema::SegmentReader(bytes.slice()); }
+  int64_t revision() const { return reader().root<schema::Response>().getHeader().getRevision(); }
+};
+
+struct WatchItem {
+  uint64_t watch = 0;
+  uint32_t kind = 0;
+  Code code = Code::kOk;
+  int64_t revision = 0;
+  int64_t compact_revision = 0;
+  std::vector<std::string> events;
+};
+
+struct Piece {
+  uint32_t kind = 0;
+  Code code = Code::kOk;
+  std::string bytes;
+};
+
+class TestMember : private server::ServerEvents {
+ public:
+  explicit TestMember(uint64_t seed = 1) : env(seed) {
+    config.data_dir = "/data";
+    config.backend.name = "memory";
+    config.frontends = {{"test", {{"harness", address(this)}}}};
+    config.advertise_client_urls = {"http://127.0.0.1:2379"};
+    config.initial_cluster = {{"default", {"http://127.0.0.1:2380"}}};
+  }
+  ~TestMember() override { server_.reset(); }
+
+  // Starts, and runs until it is ready to serve or has refused. virtual seconds pass.
+  Status try_start() {
+    is_ready = false;
+    failure = Status();
+    loader_ = std::make_unique<plugin::PluginLoader>(
+        "/nowhere",
+        std::vector<plugin::StaticPlugin>{{"backend_memory", quorate_static_backend_memory()},
+                                          {"frontend_test", &plugin()}},
+        Logger());
+    auto started = server::Server::start(env, config, *loader_, this, Logger());
+    if (!started) return std::move(started).error();
+    server_ = std::move(*started);
+    for (int i = 0; i < 100 && !is_ready && failure.ok(); ++i) env.advance_ms(100);
+    return Status();
+  }
+  void start() {
+    const Status status = try_start();
+    INFO(status.to_string());
+    REQUIRE(status.ok());
+    REQUIRE(is_ready);
+    REQUIRE(server_->serve().ok());
+  }
+  // The power goes: what was not synced may be gone.
+  void crash(uint64_t seed) {
+    server_.reset();
+    env.crash(seed);
+  }
+  server::Server& server() { return *server_; }
+
+  // Sends a request; the answer comes as the member runs.
+  std::shared_ptr<Answer> send(const Bytes& request, uint64_t timeout_ms = 0) {
+    auto answer = std::make_shared<Answer>();
+    answers_.push_back(answer);
+    quorate_call call{};
+    call.struct_size = sizeof call;
+    call.timeout_ms = timeout_ms;
+    quorate_submission item{&call, to_c(request.slice()), answer.get(), 0, 0};
+    services_->submit_batch(services_->ctx, on_done, this, &item, sizeof item, 1);
+    if (item.status != QUORATE_OK) {
+      answer->code = static_cast<Code>(item.status);
+      answer->completions = 1;
+    }
+    last_call = item.call_id;
+    return answer;
+  }
+  // Sends, and runs until the answer is there.
+  Answer call(const Bytes& request) {
+    auto answer = send(request);
+    for (int i = 0; i < 200 && !answer->done(); ++i) {
+      env.run_until_idle();
+      if (!answer->done()) env.advance_ms(100);
+    }
+    REQUIRE(answer->completions == 1);
+    return *answer;
+  }
+  int64_t put(std::string_view key, std::string_view value, int64_t lease = 0) {
+    const Answer answer = call(put_request(key, value, lease));
+    REQUIRE(answer.code == Code::kOk);
+    return answer.revision();
+  }
+  // How many keys there are in [key, end).
+  int64_t count(std::string_view key, std::string_view end = "", int64_t revision = 0) {
+    const Answer answer = call(range_request(key, end, revision));
+    REQUIRE(answer.code == Code::kOk);
+    return answer.reader().root<schema::Response>().getRange().getCount();
+  }
+  // The runs of a range.
+  std::string runs(std::string_view key, std::string_view end = "", int64_t revision = 0) {
+    const Answer answer = call(range_request(key, end, revision));
+    REQUIRE(answer.code == Code::kOk);
+    return std::string(chars(answer.reader().root<schema::Response>().getRange().getKvs()));
+  }
+
+  uint64_t open_watches() {
+    uint64_t stream = 0;
+    REQUIRE(services_->watch_open(services_->ctx, nullptr, on_watch, this, &stream, nullptr) ==
+            QUORATE_OK);
+    return stream;
+  }
+  uint64_t open_pull(const Bytes& request) {
+    uint64_t pull = 0;
+    REQUIRE(services_->range_open(services_->ctx, nullptr, to_c(request.slice()), on_piece, this,
+                                  &pull, nullptr) == QUORATE_OK);
+    return pull;
+  }
+  const quorate_services* services() const { return services_; }
+
+  TestEnv env;
+  server::Config config;
+  bool is_ready = false;
+  Status failure;
+  uint64_t last_call = 0;
+  std::deque<WatchItem> watched;
+  std::deque<Piece> pieces;
+
+ private:
+  void ready() override { is_ready = true; }
+  void failed(const Status& status) override { failure = status; }
+
+  static void on_done(void*, const quorate_completion* items, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      auto* answer = static_cast<Answer*>(items[i].user);
+      answer->code = static_cast<Code>(items[i].code);
+      answer->bytes = Bytes::copy(from_c(items[i].response.bytes));
+      ++answer->completions;
+    }
+  }
+  static quorate_status on_watch(void* user, const quorate_watch_item* items, size_t count) {
+    auto* member = static_cast<TestMember*>(user);
+    for (size_t i = 0; i < count; ++i) {
+      const quorate_watch_item& item = items[i];
+      WatchItem copy{
+          item.watch, item.kind, static_cast<Code>(item.code), item.revision, item.compact_revision,
+          {}};
+      for (uint32_t e = 0; e < item.event_count; ++e)
+        copy.events.emplace_back(from_c(item.events[e].bytes));
+      member->watched.push_back(std::move(copy));
+    }
+    return QUORATE_OK;
+  }
+  static void on_piece(void* user, const quorate_piece* piece) {
+    static_cast<TestMember*>(user)->pieces.push_back(
+        {piece->kind, static_cast<Code>(piece->code), std::string(from_c(piece->bytes.bytes))});
+  }
+
+  static std::string address(TestMember* member) {
+    return std::to_string(reinterpret_cast<uintptr_t>(member));
+  }
+  // The front-end: it only tells the test what services it was given.
+  static quorate_status create(const quorate_frontend_options* options,
+                               const quorate_services* services, quorate_frontend** out,
+                               quorate_error*) {
+    auto* member =
+        reinterpret_cast<TestMember*>(std::strtoull(options->options[0].value, nullptr, 10));
+    member->services_ = services;
+    *out = reinterpret_cast<quorate_frontend*>(member);
+    return QUORATE_OK;
+  }
+  static const quorate_plugin& plugin() {
+    static const quorate_frontend_factory factory = {
+        sizeof(quorate_frontend_factory),
+        0,
+        create,
+        [](quorate_frontend*, quorate_error*) -> quorate_status { return QUORATE_OK; },
+        [](quorate_frontend*, uint64_t) {},
+        [](quorate_frontend*) {},
+        [](quorate_frontend*, const char*) -> const void* { return nullptr; }};
+    static const quorate_option_spec spec = {"harness", nullptr, "the test", QUORATE_OPTION_STRING,
+                                             QUORATE_OPTION_REQUIRED};
+    static const quorate_plugin plugin = {
+        sizeof(quorate_plugin),
+        QUORATE_ABI_MAJOR,
+        QUORATE_ABI_MINOR,
+        "org.quorate.frontend.test",
+        "1",
+        [](const quorate_host*, quorate_error*) -> quorate_status { return QUORATE_OK; },
+        [] {},
+        [](const char* id) -> const void* {
+          return Slice(id) == QUORATE_FRONTEND_FACTORY ? &factory : nullptr;
+        },
+        [](const char*, uint32_t* count) -> const quorate_option_spec* {
+          *count = 1;
+          return &spec;
+        }};
+    return plugin;
+  }
+
+  const quorate_services* services_ = nullptr;
+  std::vector<std::shared_ptr<Answer>> answers_;
+  std::unique_ptr<plugin::PluginLoader> loader_;
+  std::unique_ptr<server::Server> server_;
+};
+
+}  // namespace quorate::test
