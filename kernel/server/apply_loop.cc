@@ -35,16 +35,8 @@ class CatchUpJob final : public Job {
   CatchUpJob(watch::CatchUpTask task, mvcc::ReadSource source, Clock* clock, ApplyLoop* loop)
       : task_(std::move(task)), source_(source), clock_(clock), loop_(loop) {}
   Next step() override {
-    StoreHistory history(source_);
-    watch::CatchUpResult result;
-    if (Status status = history.begin(task_.from, clock_->now_ns() + kCatchUpLifeNs); status.ok()) {
-      result = watch::catch_up(history, task_);
-    } else {
-      result.stream = task_.stream;
-      result.watch = task_.watch;
-      result.generation = task_.generation;
-      result.status = std::move(status);
-    }
+    watch::ReadHistory history(source_, clock_->now_ns() + kCatchUpLifeNs);
+    watch::CatchUpResult result = watch::catch_up(history, task_);
     loop_->post(CaughtUp{std::move(result)});
     return Next::kDone;
   }
@@ -70,9 +62,8 @@ ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<Loa
               .alarms = &loaded_->alarms,
               .version = &loaded_->version,
               .conf_state = &loaded_->conf_state,
-              .effects = &effects_,
-              .limits = {parts.config->txn_ops_max, parts.config->request_bytes_max}}),
-      history_(loaded_->store->read_source()),
+              .effects = &effects_}),
+      history_(loaded_->store.get()),
       hub_(&history_, loaded_->store->revision()) {
   MemberState& state = *parts_.state;
   state.applied = loaded_->store->applied().entry.index;
@@ -148,7 +139,7 @@ Status ApplyLoop::apply_batch() {
   parts_.state->applied.store(last.index, std::memory_order_release);
   parts_.state->revision.store(store.revision(), std::memory_order_release);
   parts_.state->buffered_bytes.store(store.buffered_bytes(), std::memory_order_relaxed);
-  if (!effects_.changes.empty()) hub_.apply(effects_.changes, store.revision());
+  if (!store.changes().empty()) QUORATE_TRY(hub_.apply(store.changes(), store.revision()));
   note_effects();
   deliver(completions_);
   parts_.output->raft(Applied{last.index, bytes});

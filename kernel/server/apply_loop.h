@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "env/loop.h"
 #include "server/config.h"
-#include "server/history.h"
 #include "server/member_state.h"
 #include "server/pending.h"
 #include "server/pulls.h"
@@ -28,6 +27,7 @@
 #include "server/reads.h"
 #include "server/state.h"
 #include "storage/commit_loop.h"
+#include "watch/store_history.h"
 #include "watch/watch_hub.h"
 
 namespace quorate::server {
@@ -175,7 +175,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   const std::unique_ptr<LoadedState> loaded_;
   apply::Effects effects_;
   apply::ApplierChain chain_;
-  ApplyHistory history_;
+  watch::ApplyHistory history_;
   watch::WatchHub hub_;
   apply::ResponseBuilder builder_;
 
