@@ -47,7 +47,7 @@ void RaftLoop::start() {
 void RaftLoop::on_turn(std::vector<RaftEvent>& events) {
   for (RaftEvent& event : events) take(event);
   tick_if_due();
-  if (alone_ && node_.soft_state().leader == 0) node_.campaign();
+  if (alone_ && node_.soft_state() == raft::SoftState{}) node_.campaign();
   propose_waiting();
   start_read_round();
   bool changed = false;

@@ -12,6 +12,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "plugin/loader.h"
 #include "server/server.h"
 #include "support/requests.h"
+#include "support/temp_dir.h"
 #include "support/test_env.h"
 
 extern "C" const quorate_plugin* quorate_static_backend_memory(void);
@@ -55,7 +57,9 @@ struct Piece {
 class TestMember : private server::ServerEvents {
  public:
   explicit TestMember(uint64_t seed = 1) : env(seed) {
-    config.data_dir = "/data";
+    // The engine locks its directory on the real disk; all else is on the simulated one.
+    std::filesystem::create_directories(directory_.path() + "/backend/00000001");
+    config.data_dir = directory_.path();
     config.backend.name = "memory";
     config.frontends = {{"test", {{"harness", address(this)}}}};
     config.advertise_client_urls = {"http://127.0.0.1:2379"};
@@ -230,6 +234,7 @@ class TestMember : private server::ServerEvents {
     return plugin;
   }
 
+  const TempDir directory_;
   const quorate_services* services_ = nullptr;
   std::vector<std::shared_ptr<Answer>> answers_;
   std::unique_ptr<plugin::PluginLoader> loader_;
