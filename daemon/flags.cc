@@ -70,7 +70,8 @@ constexpr Flag kFlags[] = {
      "Storage engine: lmdb, rocksdb, memory, or the path of a plugin."},
     {"backend-option", kEngine, kKeyValues, "", kWorks,
      "A setting of the engine, as key=value; may be repeated."},
-    {"transport", kEngine, kText, "tcp", kWorks, "How members talk: tcp, or the path of a plugin."},
+    {"transport", kEngine, kText, "tcp", kNotBuilt,
+     "How members talk: tcp, or the path of a plugin."},
     {"plugin-dir", kEngine, kText, "", kWorks,
      "Where plugins are found by name; beside the program when empty."},
 

@@ -10,6 +10,7 @@
 
 #include "daemon/flags.h"
 #include "daemon/url.h"
+#include "server/version.h"
 
 namespace quorate::daemon {
 namespace {
@@ -23,7 +24,6 @@ constexpr uint64_t kRequestBytesMax = 100 << 20;
 constexpr int64_t kProgressMsMin = 100;
 constexpr int64_t kQuotaBytesWarn = int64_t{8} << 30;
 constexpr const char* kStray = "stray";  // an argument that belongs to no flag
-constexpr std::string_view kEtcdVersion = "3.6.14";
 
 template <typename... Args>
 Status refused(fmt::format_string<Args...> format, Args&&... args) {
@@ -221,11 +221,13 @@ Status read_addresses(const Given& given, Options& options) {
     if (urls) out = std::move(*urls);
     return urls.status();
   };
-  QUORATE_TRY(read("listen-client-urls", UrlUse::kListen, options.listen_client_urls));
+  QUORATE_TRY(read("listen-client-urls", UrlUse::kListen, options.config.listen_client_urls));
   QUORATE_TRY(read("listen-peer-urls", UrlUse::kListen, options.listen_peer_urls));
-  QUORATE_TRY(read("advertise-client-urls", UrlUse::kAdvertise, options.advertise_client_urls));
-  QUORATE_TRY(read("initial-advertise-peer-urls", UrlUse::kAdvertise, options.advertise_peer_urls));
-  for (const std::string& url : options.listen_client_urls) {
+  QUORATE_TRY(
+      read("advertise-client-urls", UrlUse::kAdvertise, options.config.advertise_client_urls));
+  QUORATE_TRY(
+      read("initial-advertise-peer-urls", UrlUse::kAdvertise, options.config.advertise_peer_urls));
+  for (const std::string& url : options.config.listen_client_urls) {
     const auto& peers = options.listen_peer_urls;
     if (std::find(peers.begin(), peers.end(), url) != peers.end()) {
       return refused(
@@ -237,7 +239,7 @@ Status read_addresses(const Given& given, Options& options) {
   return Status();
 }
 
-Status add_initial_member(std::string_view entry, std::vector<NamedMember>& cluster) {
+Status add_initial_member(std::string_view entry, std::vector<server::InitialMember>& cluster) {
   const size_t equals = entry.find('=');
   if (equals == 0 || equals == std::string_view::npos) {
     return refused("--initial-cluster: '{}' is not name=url", entry);
@@ -245,8 +247,9 @@ Status add_initial_member(std::string_view entry, std::vector<NamedMember>& clus
   auto urls = parse_urls(entry.substr(equals + 1), UrlUse::kAdvertise);
   if (!urls) return std::move(urls).error().with_context("--initial-cluster");
   const std::string_view name = entry.substr(0, equals);
-  const auto member = std::find_if(cluster.begin(), cluster.end(),
-                                   [&](const NamedMember& known) { return known.name == name; });
+  const auto member =
+      std::find_if(cluster.begin(), cluster.end(),
+                   [&](const server::InitialMember& known) { return known.name == name; });
   if (member == cluster.end()) {
     cluster.push_back({std::string(name), std::move(*urls)});
   } else {
@@ -256,15 +259,16 @@ Status add_initial_member(std::string_view entry, std::vector<NamedMember>& clus
 }
 
 Status read_cluster(const Given& given, Options& options) {
-  options.initial_cluster_token = given.text("initial-cluster-token");
+  options.config.initial_cluster_token = given.text("initial-cluster-token");
   auto state = one_of(given, "initial-cluster-state", {"new", "existing"});
   if (!state) return state.status();
   options.joins_existing = *state == "existing";
   for (const std::string& entry : split(given.text("initial-cluster"), ',')) {
-    QUORATE_TRY(add_initial_member(entry, options.initial_cluster));
+    QUORATE_TRY(add_initial_member(entry, options.config.initial_cluster));
   }
-  if (options.initial_cluster.empty()) {
-    options.initial_cluster.push_back({options.name, options.advertise_peer_urls});
+  if (options.config.initial_cluster.empty()) {
+    options.config.initial_cluster.push_back(
+        {options.config.name, options.config.advertise_peer_urls});
   }
   return one_of(given, "auto-compaction-mode", {"periodic", "revision"}).status();
 }
@@ -280,53 +284,54 @@ Status read_timing(const Given& given, Options& options) {
     return refused("--election-timeout={} must be at least five times --heartbeat-interval={}",
                    election, heartbeat);
   }
-  options.heartbeat_ms = heartbeat;
-  options.election_ms = election - election % heartbeat;
+  options.config.heartbeat_ms = heartbeat;
+  options.config.election_ms = election - election % heartbeat;
   const auto progress = given.duration_ms("watch-progress-notify-interval");
   if (progress < kProgressMsMin) {
     return refused("--watch-progress-notify-interval must be at least {}ms", kProgressMsMin);
   }
-  options.progress_interval_ms = static_cast<uint64_t>(progress);
+  options.config.progress_interval_ms = static_cast<uint64_t>(progress);
   const auto freeze = given.duration_ms("backend-batch-interval");
   if (freeze < 1) return refused("--backend-batch-interval must be at least 1ms");
-  options.freeze_interval_ms = static_cast<uint64_t>(freeze);
+  options.config.freeze_interval_ms = static_cast<uint64_t>(freeze);
   return Status();
 }
 
 Status read_limits(const Given& given, Options& options) {
-  options.quota_bytes = given.number<int64_t>("quota-backend-bytes");
-  if (options.quota_bytes > kQuotaBytesWarn) {
+  options.config.quota_bytes = given.number<int64_t>("quota-backend-bytes");
+  if (options.config.quota_bytes > kQuotaBytesWarn) {
     options.warnings.push_back(
         "--quota-backend-bytes is above 8 GiB; a copy of the store, as a "
         "defragmentation makes, will take long");
   }
-  options.request_bytes_max = given.number<uint64_t>("max-request-bytes");
-  if (options.request_bytes_max == 0 || options.request_bytes_max > kRequestBytesMax) {
+  options.config.request_bytes_max = given.number<uint64_t>("max-request-bytes");
+  if (options.config.request_bytes_max == 0 ||
+      options.config.request_bytes_max > kRequestBytesMax) {
     return refused("--max-request-bytes must be from 1 to {}", kRequestBytesMax);
   }
-  if (options.request_bytes_max > kRequestBytesWarn) {
+  if (options.config.request_bytes_max > kRequestBytesWarn) {
     options.warnings.push_back("--max-request-bytes is above 10 MiB; large requests delay others");
   }
   const auto txn_ops = given.number<uint64_t>("max-txn-ops");
   if (txn_ops > UINT32_MAX) return refused("--max-txn-ops must be at most {}", UINT32_MAX);
-  options.txn_ops_max = static_cast<uint32_t>(txn_ops);
+  options.config.txn_ops_max = static_cast<uint32_t>(txn_ops);
   const auto cost = given.number<uint64_t>("bcrypt-cost");
   if (cost < 4 || cost > 31) return refused("--bcrypt-cost must be from 4 to 31");
   return Status();
 }
 
 Status read_engine(const Given& given, Options& options) {
-  options.backend = given.text("backend");
-  options.transport = given.text("transport");
+  options.config.backend.name = given.text("backend");
   options.plugin_dir = given.text("plugin-dir");
-  if (options.backend.empty()) return refused("--backend is empty; write lmdb, rocksdb or memory");
+  if (options.config.backend.name.empty())
+    return refused("--backend is empty; write lmdb, rocksdb or memory");
   for (const std::string& setting : given.all("backend-option")) {
     const size_t equals = setting.find('=');
     std::string key = setting.substr(0, equals);
-    for (const auto& [known, value] : options.backend_options) {
+    for (const auto& [known, value] : options.config.backend.options) {
       if (known == key) return refused("--backend-option gives '{}' twice; write it once", key);
     }
-    options.backend_options.emplace_back(std::move(key), setting.substr(equals + 1));
+    options.config.backend.options.emplace_back(std::move(key), setting.substr(equals + 1));
   }
   return Status();
 }
@@ -379,12 +384,12 @@ Status read_log(const Given& given, LogOptions& log) {
 
 Status read_all(const Given& given, Options& options) {
   QUORATE_TRY(refuse_what_is_not_built(given));
-  options.name = given.text("name");
-  if (options.name.empty()) return refused("--name is empty; give the member a name");
-  options.data_dir = given.text("data-dir");
-  if (options.data_dir.empty()) options.data_dir = options.name + ".etcd";
-  options.wal_dir = given.text("wal-dir");
-  options.unsafe_no_fsync = given.flag("unsafe-no-fsync");
+  options.config.name = given.text("name");
+  if (options.config.name.empty()) return refused("--name is empty; give the member a name");
+  options.config.data_dir = given.text("data-dir");
+  if (options.config.data_dir.empty()) options.config.data_dir = options.config.name + ".etcd";
+  options.config.wal_dir = given.text("wal-dir");
+  options.config.unsafe_no_fsync = given.flag("unsafe-no-fsync");
   QUORATE_TRY(read_addresses(given, options));
   QUORATE_TRY(read_cluster(given, options));
   QUORATE_TRY(read_timing(given, options));
@@ -393,7 +398,7 @@ Status read_all(const Given& given, Options& options) {
   QUORATE_TRY(read_gates(given));
   QUORATE_TRY(read_log(given, options.log));
   for (const Flag& flag : all_flags()) {
-    options.flags.emplace_back(flag.name, given.text(flag.name));
+    options.config.flags.emplace_back(flag.name, given.text(flag.name));
   }
   return Status();
 }
@@ -428,23 +433,24 @@ Status check_first_start(const Options& options) {
     return refused(
         "--initial-cluster-state=existing: joining a cluster is not built yet; write new");
   }
-  const auto& cluster = options.initial_cluster;
-  const auto self = std::find_if(cluster.begin(), cluster.end(), [&](const NamedMember& member) {
-    return member.name == options.name;
-  });
+  const auto& cluster = options.config.initial_cluster;
+  const auto self = std::find_if(
+      cluster.begin(), cluster.end(),
+      [&](const server::InitialMember& member) { return member.name == options.config.name; });
   if (self == cluster.end()) {
     return refused("--name={} is not in --initial-cluster; add {}={} to it, or change the name",
-                   options.name, options.name, options.advertise_peer_urls.front());
+                   options.config.name, options.config.name,
+                   options.config.advertise_peer_urls.front());
   }
   auto in_cluster = self->peer_urls;
-  auto advertised = options.advertise_peer_urls;
+  auto advertised = options.config.advertise_peer_urls;
   std::sort(in_cluster.begin(), in_cluster.end());
   std::sort(advertised.begin(), advertised.end());
   if (in_cluster != advertised) {
     return refused(
         "--initial-cluster gives {} the addresses {}, --initial-advertise-peer-urls {}; "
         "make them equal",
-        options.name, fmt::join(in_cluster, ","), fmt::join(advertised, ","));
+        options.config.name, fmt::join(in_cluster, ","), fmt::join(advertised, ","));
   }
   if (cluster.size() > 1) {
     return refused(
@@ -475,8 +481,8 @@ std::string help_text() {
 }
 
 std::string version_text() {
-  return fmt::format("etcd Version: {}\nQuorate Version: {}\nOS/Arch: linux/{}\n", kEtcdVersion,
-                     QUORATE_VERSION, machine());
+  return fmt::format("etcd Version: {}\nQuorate Version: {}\nOS/Arch: linux/{}\n",
+                     server::kServerVersion, QUORATE_VERSION, machine());
 }
 
 }  // namespace quorate::daemon

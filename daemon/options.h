@@ -2,15 +2,14 @@
 // What the command line and the environment ask for, checked and in types that cannot be wrong.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
+#include "server/config.h"
 
 namespace quorate::daemon {
 
@@ -22,42 +21,14 @@ struct LogOptions {
   std::vector<std::string> outputs{"stderr"};  // stderr, stdout, or files
 };
 
-struct NamedMember {
-  std::string name;
-  std::vector<std::string> peer_urls;
-};
-
 struct Options {
   Action action = Action::kServe;
 
-  std::string name;
-  std::string data_dir;
-  std::string wal_dir;  // empty: inside data_dir
-  std::string backend;
-  std::vector<std::pair<std::string, std::string>> backend_options;
-  std::string transport;
+  server::Config config;   // all but reader_threads, which hangs on the machine
   std::string plugin_dir;  // empty: beside the program
-
-  std::vector<std::string> listen_client_urls;
   std::vector<std::string> listen_peer_urls;
-  std::vector<std::string> advertise_client_urls;
-  std::vector<std::string> advertise_peer_urls;
-  std::vector<NamedMember> initial_cluster;
-  std::string initial_cluster_token;
   bool joins_existing = false;
-
-  uint64_t heartbeat_ms = 0;
-  uint64_t election_ms = 0;  // a multiple of heartbeat_ms
-  int64_t quota_bytes = 0;   // 0: 2 GiB; negative: none
-  uint64_t request_bytes_max = 0;
-  uint32_t txn_ops_max = 0;
-  uint64_t freeze_interval_ms = 0;
-  uint64_t progress_interval_ms = 0;
-  bool unsafe_no_fsync = false;
-
   LogOptions log;
-  // Every flag with its effective text, in the order of the help.
-  std::vector<std::pair<std::string, std::string>> flags;
   // Sentences for the log: what was accepted and yet deserves a look.
   std::vector<std::string> warnings;
 };
