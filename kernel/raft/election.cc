@@ -68,7 +68,8 @@ bool Raft::may_campaign() const {
 void Raft::campaign() {
   const bool leader_may_live =
       leader_ != 0 && !leader_reset_ && election_elapsed_ < config_.election_ticks;
-  if (leader_may_live || !may_campaign()) return;
+  // One that is under way goes on: starting over would throw the votes away.
+  if (leader_may_live || role_ != Role::kFollower || !may_campaign()) return;
   start_campaign(config_.pre_vote ? Campaign::kPreElection : Campaign::kElection);
 }
 

@@ -120,7 +120,8 @@ class RawNode {
   // A ReadState with this id follows, once, ok or not.
   void read_index(RequestId id);
   void transfer_leader(NodeId to);
-  void campaign();  // pre-vote now, if no leader is known to live
+  // Pre-vote now, if no leader is known to live and no campaign is under way.
+  void campaign();
   void append_done(const AppendDone& done);
   // Entries up to `index` are applied; `bytes` of payload leave the apply budget. After a snapshot
   // (a stepped MsgSnap that came back as Append.snapshot) its index says that apply has swapped it

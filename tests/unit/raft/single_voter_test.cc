@@ -44,6 +44,18 @@ TEST_CASE("a single voter elects itself, and each promise travels with its appen
   CHECK(to_text(lead.append.replies[0]) == "1->1 MsgAppResp Term:1 Log:0/1");
 }
 
+TEST_CASE("asking again does not start an election over", "[raft]") {
+  RaftGroup group = one_voter();
+  for (int i = 0; i < 3; ++i) {
+    group.event(1, [](RawNode& node) { node.campaign(); });
+    if (group.node(1).has_ready()) group.process_ready(1);
+  }
+  CHECK(group.waiting_appends(1) == 1);
+  group.stabilize();
+  CHECK(group.node(1).soft_state().role == Role::kLeader);
+  CHECK(group.raft(1).term() == 1);
+}
+
 TEST_CASE("a single voter commits an entry when its own disk has it, and not before", "[raft]") {
   RaftGroup group = one_voter();
   group.elect(1);
