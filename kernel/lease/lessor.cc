@@ -20,11 +20,6 @@ uint64_t after(uint64_t now_ns, int64_t seconds) {
 
 }  // namespace
 
-Lessor::Lessor() = default;
-Lessor::~Lessor() = default;
-Lessor::Lessor(Lessor&&) noexcept = default;
-Lessor& Lessor::operator=(Lessor&&) noexcept = default;
-
 Status Lessor::load(Slice key, Slice record) {
   Result<LeaseRecord> lease = decode_lease(record);
   QUORATE_TRY(lease);
@@ -32,9 +27,7 @@ Status Lessor::load(Slice key, Slice record) {
       key != lease_key(lease->grant.lease)) {
     return Status(Code::kCorrupt, "a record of bucket lease does not fit its key");
   }
-  auto loaded = std::make_unique<Lease>();
-  loaded->record = *lease;
-  leases_[lease->grant.lease] = std::move(loaded);
+  leases_[lease->grant.lease].record = *lease;
   return Status();
 }
 
@@ -49,11 +42,9 @@ Status Lessor::check_grant(int64_t id, int64_t ttl) const {
 
 LeaseRecord Lessor::grant(const Stamp& grant, int64_t ttl, int64_t ttl_min) {
   QUORATE_CHECK(check_grant(grant.lease, ttl).ok(), "a lease was granted that may not be");
-  auto lease = std::make_unique<Lease>();
-  lease->record.grant = grant;
-  lease->record.ttl = std::max({ttl, ttl_min, int64_t{1}});
-  const LeaseRecord record = lease->record;
-  leases_[grant.lease] = std::move(lease);
+  LeaseRecord& record = leases_[grant.lease].record;
+  record.grant = grant;
+  record.ttl = std::max({ttl, ttl_min, int64_t{1}});
   if (primary_) fresh_.push_back(grant.lease);
   return record;
 }
@@ -66,31 +57,31 @@ void Lessor::release(Lease& lease, KeepAlive::Outcome outcome) {
 void Lessor::revoke(int64_t id) {
   const auto found = leases_.find(id);
   QUORATE_CHECK(found != leases_.end(), "an unknown lease was revoked");
-  release(*found->second, KeepAlive::Outcome::kGone);
+  release(found->second, KeepAlive::Outcome::kGone);
   leases_.erase(found);
 }
 
 bool Lessor::matches(const Stamp& stamp) const {
   const auto found = leases_.find(stamp.lease);
-  return found != leases_.end() && found->second->record.grant == stamp;
+  return found != leases_.end() && found->second.record.grant == stamp;
 }
 
 std::optional<LeaseRecord> Lessor::checkpoint(int64_t id, int64_t remaining_ttl) {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return std::nullopt;
-  LeaseRecord& record = found->second->record;
+  LeaseRecord& record = found->second.record;
   record.remaining_ttl = std::clamp<int64_t>(remaining_ttl, 0, record.ttl);
   return record;
 }
 
 bool Lessor::exists(int64_t id) const {
-  return leases_.contains(id);
+  return leases_.count(id) != 0;
 }
 
 std::optional<LeaseRecord> Lessor::find(int64_t id) const {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return std::nullopt;
-  return found->second->record;
+  return found->second.record;
 }
 
 size_t Lessor::size() const {
@@ -100,30 +91,27 @@ size_t Lessor::size() const {
 std::vector<LeaseRecord> Lessor::records() const {
   std::vector<LeaseRecord> all;
   all.reserve(leases_.size());
-  for (const auto& [id, lease] : leases_) all.push_back(lease->record);
-  std::sort(all.begin(), all.end(), [](const LeaseRecord& a, const LeaseRecord& b) {
-    return a.grant.lease < b.grant.lease;
-  });
+  for (const auto& [id, lease] : leases_) all.push_back(lease.record);
   return all;
 }
 
 void Lessor::attach(int64_t id, Slice key) {
   const auto found = leases_.find(id);
   QUORATE_CHECK(found != leases_.end(), "a key was attached to an unknown lease");
-  found->second->keys.emplace(key);
+  found->second.keys.emplace(key);
 }
 
 void Lessor::detach(int64_t id, Slice key) {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return;
-  auto& keys = found->second->keys;
+  auto& keys = found->second.keys;
   if (const auto at = keys.find(key); at != keys.end()) keys.erase(at);
 }
 
 std::vector<std::string> Lessor::keys(int64_t id) const {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return {};
-  const auto& attached = found->second->keys;
+  const auto& attached = found->second.keys;
   return std::vector<std::string>(attached.begin(), attached.end());
 }
 
@@ -132,11 +120,11 @@ void Lessor::leadership_start(uint64_t first_index, uint64_t now_ns, uint64_t ex
   primary_ = true;
   first_index_ = first_index;
   for (auto& [id, lease] : leases_) {
-    const LeaseRecord& record = lease->record;
+    const LeaseRecord& record = lease.record;
     const int64_t ttl = record.remaining_ttl > 0 ? record.remaining_ttl : record.ttl;
     const uint64_t expiry = after(now_ns, ttl);
-    lease->expiry_ns = expiry > UINT64_MAX - extend_ns ? UINT64_MAX : expiry + extend_ns;
-    queue_.push(lease->expiry_ns, id);
+    lease.expiry_ns = expiry > UINT64_MAX - extend_ns ? UINT64_MAX : expiry + extend_ns;
+    queue_.push(lease.expiry_ns, id);
   }
 }
 
@@ -144,23 +132,20 @@ void Lessor::leadership_end() {
   primary_ = false;
   queue_.clear();
   fresh_.clear();
-  std::vector<int64_t> waited;
   for (auto& [id, lease] : leases_) {
-    lease->expiry_ns = 0;
-    lease->stamped = false;
-    if (!lease->waiters.empty()) waited.push_back(id);
+    lease.expiry_ns = 0;
+    lease.stamped = false;
+    release(lease, KeepAlive::Outcome::kNotPrimary);
   }
-  std::sort(waited.begin(), waited.end());
-  for (int64_t id : waited) release(*leases_.at(id), KeepAlive::Outcome::kNotPrimary);
 }
 
 void Lessor::settle(uint64_t now_ns) {
   for (int64_t id : fresh_) {
     const auto found = leases_.find(id);
     // Revoked, or revoked and granted again, since.
-    if (found == leases_.end() || found->second->expiry_ns != 0) continue;
-    found->second->expiry_ns = after(now_ns, found->second->record.ttl);
-    queue_.push(found->second->expiry_ns, id);
+    if (found == leases_.end() || found->second.expiry_ns != 0) continue;
+    found->second.expiry_ns = after(now_ns, found->second.record.ttl);
+    queue_.push(found->second.expiry_ns, id);
   }
   fresh_.clear();
   if (queue_.size() > 2 * leases_.size() + kStaleEntriesMax) drop_stale_entries();
@@ -169,7 +154,7 @@ void Lessor::settle(uint64_t now_ns) {
 // A revoked lease leaves its entry behind until that comes up, which may be never.
 void Lessor::drop_stale_entries() {
   queue_.clear();
-  for (const auto& [id, lease] : leases_) queue_.push(lease->due_ns(), id);
+  for (const auto& [id, lease] : leases_) queue_.push(lease.due_ns(), id);
 }
 
 KeepAlive Lessor::keep_alive(int64_t id, uint64_t arrived_ns, uint64_t waiter) {
@@ -177,7 +162,7 @@ KeepAlive Lessor::keep_alive(int64_t id, uint64_t arrived_ns, uint64_t waiter) {
   settle(arrived_ns);
   const auto found = leases_.find(id);
   if (found == leases_.end()) return {KeepAlive::Outcome::kGone, 0};
-  Lease& lease = *found->second;
+  Lease& lease = found->second;
   // Once it was stamped the revoke may be in the log already, so nothing can save the lease.
   if (lease.stamped || arrived_ns >= lease.expiry_ns) {
     lease.waiters.push_back(waiter);
@@ -197,7 +182,7 @@ std::vector<Stamp> Lessor::tick(uint64_t now_ns, uint64_t applied_index, bool la
     queue_.pop();
     const auto found = leases_.find(id);
     if (found == leases_.end()) continue;
-    Lease& lease = *found->second;
+    Lease& lease = found->second;
     if (lease.due_ns() > now_ns) {
       // Renewed since, or another entry has stamped it.
       queue_.push(lease.due_ns(), id);
@@ -219,7 +204,7 @@ Result<std::optional<TimeToLive>> Lessor::time_to_live(int64_t id, bool with_key
   settle(now_ns);
   const auto found = leases_.find(id);
   if (found == leases_.end()) return std::optional<TimeToLive>();
-  const Lease& lease = *found->second;
+  const Lease& lease = found->second;
   TimeToLive result;
   if (lease.expiry_ns > now_ns) {
     result.ttl = static_cast<int64_t>((lease.expiry_ns - now_ns) / kSecondNs);
@@ -234,7 +219,7 @@ std::vector<int64_t> Lessor::list() const {
   order.reserve(leases_.size());
   for (const auto& [id, lease] : leases_) {
     // A lease whose clock has not started was granted last.
-    const uint64_t expiry = primary_ && lease->expiry_ns == 0 ? UINT64_MAX : lease->expiry_ns;
+    const uint64_t expiry = primary_ && lease.expiry_ns == 0 ? UINT64_MAX : lease.expiry_ns;
     order.emplace_back(expiry, id);
   }
   std::sort(order.begin(), order.end());

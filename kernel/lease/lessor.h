@@ -12,14 +12,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/status.h"
@@ -78,11 +77,6 @@ struct TimeToLive {
 
 class Lessor {
  public:
-  Lessor();
-  ~Lessor();
-  Lessor(Lessor&&) noexcept;
-  Lessor& operator=(Lessor&&) noexcept;
-
   // ---- replicated state
 
   // A record of bucket `lease`, at start. kCorrupt.
@@ -153,7 +147,7 @@ class Lessor {
   void drop_stale_entries();
   void release(Lease& lease, KeepAlive::Outcome outcome);
 
-  absl::flat_hash_map<int64_t, std::unique_ptr<Lease>> leases_;
+  std::map<int64_t, Lease> leases_;
   std::vector<ReleasedWaiter> released_;
   bool primary_ = false;
   uint64_t first_index_ = 0;    // of the leadership
