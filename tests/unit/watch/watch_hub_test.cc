@@ -525,6 +525,27 @@ TEST_CASE("a busy stream is bounded by the bytes of its events too", "[watch]") 
   CHECK(bench.hub.unsynced_count() == 1);
 }
 
+TEST_CASE("a catch-up for a stream that has filled up meanwhile adds nothing to it", "[watch]") {
+  Bench bench;
+  bench.put("b", "1");
+  bench.hub.add(1, 1, spec("a"));
+  bench.hub.add(1, 2, spec("b", "", 2));
+  bench.flushed();
+  const auto tasks = bench.hub.take_tasks();
+  bench.taker.busy = true;
+  for (int i = 0; i < 200; ++i) {
+    bench.put("a", "x");
+    bench.hub.flush();
+  }
+  bench.hub.catch_up_done(watch::catch_up(bench.history, tasks.at(0)));
+  bench.taker.busy = false;
+  bench.hub.resume(1);
+  CHECK(bench.flushed().size() == kStreamItemsMax);
+  bench.catch_up();
+  CHECK(bench.taker.taken().back() == "w2 r202 +b=1@2");
+  CHECK(bench.hub.unsynced_count() == 0);
+}
+
 TEST_CASE("a closed stream is told so last, busy or not, and its callbacks end", "[watch]") {
   Bench bench;
   bench.hub.add(1, 1, spec("a"));
