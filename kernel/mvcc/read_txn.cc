@@ -27,7 +27,10 @@ Result<std::optional<Slice>> ReadTxn::before(Slice key, int64_t main) {
 }
 
 Result<std::optional<Slice>> ReadTxn::record_of(Dropped newest) {
-  if (newest.revision.none() || newest.tombstone) return std::optional<Slice>();
+  if (newest.revision.none() || newest.tombstone) {
+    QUORATE_TRY(check());  // or it has been swept meanwhile
+    return std::optional<Slice>();
+  }
   Result<Slice> record = reader().get(newest.revision, false);
   QUORATE_TRY(check());
   if (!record) return std::move(record).error();
