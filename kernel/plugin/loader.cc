@@ -19,10 +19,7 @@ struct Required {
   const char* name;
   size_t offset;
 };
-#define QUORATE_FIELD(table, field) \
-  Required {                        \
-#field, offsetof(table, field)  \
-  }
+#define QUORATE_FIELD(table, field) Required({#field, offsetof(table, field)})
 
 constexpr Required kEntry[] = {
     QUORATE_FIELD(quorate_plugin, id),          QUORATE_FIELD(quorate_plugin, version),

@@ -30,7 +30,8 @@ struct StaticPlugin {
 struct PluginKind;
 struct PluginOrigin;
 
-// One for a process or one for each server; one thread at a time. Factories outlive it.
+// One for a process or one for each server; one thread at a time, and not while another thread ends
+// the last object of a plugin that is asked for. Factories outlive it.
 class PluginLoader {
  public:
   // plugin_dir: where short names are looked for. logger: for what plugins say of themselves
