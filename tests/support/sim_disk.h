@@ -27,6 +27,7 @@ class SimDisk final : public FileSystem {
   // Faults. The `nth` next call of `op` (1: the very next), and only that, fails with `code`; a
   // write has then done a part of its work.
   void fail(Op op, int nth, Code code);
+  void clear_faults() { faults_.clear(); }
   // Writes that would make all files together exceed this fail with kNoSpace.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
   void flip_bit(const std::string& path, uint64_t bit);
