@@ -86,8 +86,10 @@ Result<Reply> ConfChangeApplier::apply(const EntryContext& entry, const raft::Co
   if (change.steps.size() > 1) {
     return Status(Code::kInternal, "a change of configuration of several members at once");
   }
-  const auth::Identity who{entry.header.user, entry.header.auth_revision};
-  if (!entry.header.user.empty()) QUORATE_TRY(parts_.auth->check_admin(who));
+  const bool by_client = entry.header.request_id != 0 || !entry.header.user.empty();
+  if (by_client) {
+    QUORATE_TRY(parts_.auth->check_admin({entry.header.user, entry.header.auth_revision}));
+  }
   if (change.steps.empty()) {
     const Result<raft::ConfState> next = raft::apply_conf_change(*parts_.conf_state, change);
     QUORATE_TRY(next.status());

@@ -13,7 +13,8 @@ class ConfChangeApplier {
   explicit ConfChangeApplier(const ChainParts& parts) : parts_(parts) {}
 
   // member_json: the cluster::Member that the change is about, as encode_member() writes it; empty
-  // for leaving a joint configuration. Adding a voter that is there as a learner promotes it. An
+  // for leaving a joint configuration. Adding a voter that is there as a learner promotes it. A
+  // change with a request id was asked for by a client, who needs the root role. An
   // error is the caller's answer, and nothing changed. kInternal: no change that this kernel
   // proposed.
   Result<Reply> apply(const EntryContext& entry, const raft::ConfChange& change, Slice member_json);

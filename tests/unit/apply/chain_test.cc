@@ -169,6 +169,12 @@ TEST_CASE("administration needs root, and the kernel's own entries need nobody",
         Code::kPermissionDenied);
   auth.bench.header.user = "";
   CHECK(auth.bench.grant(7).code() == Code::kUserEmpty);
+  auth.bench.header.request_id = 1;
+  CHECK(auth.bench.conf_change(raft::ConfChangeType::kAddNode, {5, "", {"u"}, {}, false}).code() ==
+        Code::kUserEmpty);
+  auth.bench.header.request_id = 0;
+  CHECK(auth.bench.conf_change(raft::ConfChangeType::kAddNode, {5, "", {"u"}, {}, false}).code() ==
+        Code::kOk);
   CHECK(auth.bench.internal([](auto to) { to.setClusterVersion("3.6.0"); }).code() == Code::kOk);
 }
 
