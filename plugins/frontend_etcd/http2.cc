@@ -77,6 +77,16 @@ struct Http2Callbacks {
     return 0;
   }
 
+  // Once a reset is queued nghttp2 drops what is still queued for the stream, the end included: so
+  // the reset that asks a client to send no more follows the end.
+  static int frame_send(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type != NGHTTP2_HEADERS || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
+      return 0;
+    Stream* stream = stream_of(session, frame->hd.stream_id);
+    if (stream != nullptr) session_of(user).reset_if_open(*stream);
+    return 0;
+  }
+
   static int data_chunk(nghttp2_session* session, uint8_t flags, int32_t id, const uint8_t* data,
                         size_t size, void* user) {
     nghttp2_session_consume_connection(session, size);
@@ -175,7 +185,6 @@ void Stream::finish(const RpcError& status) {
     // Only a refused encoding needs the last.
     const size_t count = code_ == GrpcCode::kUnimplemented ? 5 : 4;
     nghttp2_submit_response(session_->session_, id_, fields, count, nullptr);
-    session_->reset_if_open(*this);
     session_->core_.mark_dirty(session_->connection_);
   } else {
     session_->resume(*this);
@@ -246,6 +255,7 @@ Http2Session::Http2Session(Core& core, std::string remote_address, Flushable* co
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Http2Callbacks::begin_headers);
   nghttp2_session_callbacks_set_on_header_callback(callbacks, Http2Callbacks::header);
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Http2Callbacks::frame_recv);
+  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Http2Callbacks::frame_send);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Http2Callbacks::data_chunk);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Http2Callbacks::stream_close);
   nghttp2_session_callbacks_set_send_data_callback(callbacks, Http2Callbacks::send_data);
@@ -504,7 +514,6 @@ void Http2Session::respond_error(Stream& stream, std::string_view http_status) {
   stream.finished_ = stream.responded_ = true;
   const nghttp2_nv fields[] = {field(":status", http_status)};
   nghttp2_submit_response(session_, stream.id_, fields, 1, nullptr);
-  reset_if_open(stream);
   core_.mark_dirty(connection_);
 }
 
@@ -537,7 +546,6 @@ void Http2Session::submit_trailers(Stream& stream) {
   const nghttp2_nv fields[] = {field("grpc-status", kCodes[static_cast<uint32_t>(stream.code_)]),
                                copied_field("grpc-message", stream.grpc_message_)};
   nghttp2_submit_trailer(session_, stream.id_, fields, 2);
-  reset_if_open(stream);
 }
 
 void Http2Session::reset_if_open(Stream& stream) {

@@ -8,6 +8,7 @@ a condition and fails with the member's last log lines when the condition does n
 
 import argparse
 import http.client
+import json
 import os
 import shutil
 import signal
@@ -79,8 +80,9 @@ class Member:
                  environment=None):
         self.engine = engine
         self.name = name
-        self.data_dir = scratch.sub(f"{name}-{engine}")
-        self.log_path = scratch.sub(f"{name}-{engine}.log")
+        place = f"{name}-{os.path.basename(engine)}"
+        self.data_dir = scratch.sub(place)
+        self.log_path = scratch.sub(f"{place}.log")
         self.port = free_port()
         self.peer_port = free_port()
         self.program = ETCD if engine == "etcd" else os.path.join(build, "bin", "quorated")
@@ -182,6 +184,11 @@ class Member:
     def log(self):
         with open(self.log_path, errors="replace") as log:
             return log.read()
+
+    def last_words(self):
+        """The text of the last line of the log, or of stderr."""
+        line = self.log().splitlines()[-1]
+        return json.loads(line)["msg"] if line.startswith("{") else line
 
     def log_tail(self, lines=15):
         return "\n".join(self.log().splitlines()[-lines:])
