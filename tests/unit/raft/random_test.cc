@@ -151,7 +151,8 @@ class RandomRun {
     } else if (what < 9) {
       if (faults_ != 0) group_.crash(id, random_.below(3));
     } else if (what < 11) {
-      if (faults_ > 1) group_.isolate(id);
+      // A leader cut off, with readers, is where stale reads come from.
+      if (faults_ > 1) group_.isolate(random_.one_in(2) ? id : some_leader(id));
     } else if (what < 14) {
       group_.rejoin(id);
     } else if (what < 16) {
@@ -178,7 +179,13 @@ class RandomRun {
     static_cast<void>(group_.propose_conf_change(id, change));
   }
 
+  NodeId some_leader(NodeId otherwise) {
+    const NodeId id = any();
+    return group_.running(id) && group_.raft(id).role() == Role::kLeader ? id : otherwise;
+  }
+
   void read(NodeId id) {
+    if (random_.one_in(2)) id = some_leader(id);
     const RequestId request = ++reads_;
     const auto& committed = group_.group().committed();
     waiting_reads_[request] = committed.empty() ? 0 : committed.rbegin()->first;
