@@ -28,7 +28,7 @@ inline uint64_t roll(uint64_t state, Slice bytes) {
                 (hash + kOdd1) ^ get_le<uint64_t>(bytes.data() + 8));
   }
   char tail[16] = {};
-  std::memcpy(tail, bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(tail, bytes.data(), bytes.size());
   return fold(hash ^ get_le<uint64_t>(tail) ^ kOdd2, (hash + kOdd1) ^ get_le<uint64_t>(tail + 8));
 }
 

@@ -304,7 +304,8 @@ TEST_CASE("a compaction is refused at or below the last one and above the presen
 
 TEST_CASE("a grant answers with id and the TTL as granted", "[apply]") {
   Bench bench;
-  const auto lease = bench.grant(7, 1).response().getLease();
+  const Answer granted = bench.grant(7, 1);
+  const auto lease = granted.response().getLease();
   CHECK(lease.getId() == 7);
   CHECK(lease.getTtl() == 2);  // raised to the proposer's minimum
   bench.header.lease_ttl_min = 5;
