@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <random>
 
 #include <catch2/catch.hpp>
@@ -146,6 +147,28 @@ TEST_CASE("random batches leave what a sorted map holds", "[order][model]") {
     for (uint32_t bucket = 0; bucket < kBucketCount; ++bucket)
       REQUIRE(view->scan(bucket) == model.scan(bucket));
   }
+}
+
+TEST_CASE("many keys can be deleted in any order until none is left", "[order]") {
+  Fixture f;
+  constexpr uint64_t kKeys = 6000;
+  std::vector<std::string> keys;
+  Batch all;
+  Model model;
+  for (uint64_t i = 0; i < kKeys; ++i) keys.push_back(number_key(i * 3));
+  for (const std::string& key : keys) all.put(0, key, key);
+  f.engine.write(all);
+  model.apply(all);
+  std::shuffle(keys.begin(), keys.begin() + kKeys / 2, std::mt19937(3));
+  while (!keys.empty()) {
+    Batch batch;
+    for (int i = 0; i < 600; ++i, keys.pop_back()) batch.erase(0, keys.back());
+    f.engine.write(batch);
+    model.apply(batch);
+    REQUIRE((f.engine.view()->scan(0) == model.scan(0)));
+  }
+  f.engine.write(Batch().put(0, "again", "1"));
+  CHECK(f.engine.view()->scan(0) == Pairs{{"again", "1"}});
 }
 
 TEST_CASE("many keys, put in order and deleted from the front, keep their order", "[order]") {
