@@ -101,7 +101,7 @@ def check_full_disk(engine, build):
             with Member(scratch, engine, build) as member:
                 member.data_dir = os.path.join(disk, "data")
                 model = Model()
-                code, clients = write_until_it_ends(member.start(), "full", value_bytes=300_000)
+                code, clients = write_until_it_ends(member.start(), "full", value_bytes=100_000)
                 if code <= 0:
                     raise TestFailed(f"a full disk ended the member with {code}:\n"
                                      f"{member.log_tail()}")
@@ -127,11 +127,13 @@ def log_files(member):
 
 
 def flip(path, offset):
+    """Turns a bit of the first byte from offset on that is not padding."""
     with open(path, "r+b") as file:
         file.seek(offset)
-        byte = file.read(1)[0]
-        file.seek(offset)
-        file.write(bytes([byte ^ 0x10]))
+        rest = file.read()
+        skipped = len(rest) - len(rest.lstrip(b"\0"))
+        file.seek(offset + skipped)
+        file.write(bytes([rest[skipped] ^ 0x10]))
 
 
 def check_damaged_log(engine, build):
@@ -148,10 +150,12 @@ def check_damaged_log(engine, build):
         shutil.copyfile(path, scratch.sub("whole"))
         for part in (3, 2):
             flip(path, used // part)
-            expect_refusal(member, rf"{os.path.basename(path)}.*|damage|corrupt")
+            expect_refusal(member, rf"damaged in .*{os.path.basename(path)}")
+            print(f"{engine}: {member.last_words()}")
             shutil.copyfile(scratch.sub("whole"), path)
         os.truncate(path, used // 2)
-        expect_refusal(member, rf"{os.path.basename(path)}.*|damage|corrupt|short")
+        expect_refusal(member, rf"{os.path.basename(path)}")
+        print(f"{engine}: {member.last_words()}")
         shutil.copyfile(scratch.sub("whole"), path)
         member.start()
         model.take(member, clients)
@@ -161,12 +165,16 @@ def check_damaged_log(engine, build):
 
 def main():
     parser = arguments(__doc__)
+    parser.add_argument("--only", choices=("calls", "full-disk", "log"), help="one of the parts")
     given = parser.parse_args()
     complete = True
     for engine in given.engine or ENGINES:
-        check_failing_calls(engine, given.build)
-        complete = check_full_disk(engine, given.build) and complete
-        check_damaged_log(engine, given.build)
+        if given.only in (None, "calls"):
+            check_failing_calls(engine, given.build)
+        if given.only in (None, "log"):
+            check_damaged_log(engine, given.build)
+        if given.only in (None, "full-disk"):
+            complete = check_full_disk(engine, given.build) and complete
     if not complete:
         sys.exit(SKIPPED)
 

@@ -40,7 +40,8 @@ def crc32c(data, crc=0):
 
 
 def connect(member):
-    return grpc.insecure_channel(member.endpoint)
+    return grpc.insecure_channel(member.endpoint,
+                                 options=[("grpc.max_receive_message_length", -1)])
 
 
 class Write:
