@@ -32,7 +32,8 @@ enum { QUORATE_OP_APPEND = 1 }; /* hint: key sorts after every key in the bucket
 typedef struct quorate_op {
   uint16_t kind, flags;
   uint32_t bucket;
-  quorate_slice key, value;
+  quorate_slice key,
+      value; /* key: any length but 0, which is INVALID_ARGUMENT; value: may be empty */
 } quorate_op;
 
 enum { QUORATE_BACKEND_DURABLE = 1u << 0 }; /* what write() took survives the process */
@@ -52,7 +53,8 @@ typedef struct quorate_backend_factory {
   /* The whole write side. All ops or none survive a crash; on QUORATE_OK they are durable and every
    * read opened later sees them. [commit-thread] */
   quorate_status (*write)(quorate_backend*, const quorate_op* ops, size_t count, quorate_error*);
-  /* Views. Any thread opens one; one thread at a time uses it. All [reader]. */
+  /* Views. Any thread opens one; one thread at a time uses it. Its cursors are closed before it.
+   * All [reader]. */
   quorate_status (*read_open)(quorate_backend*, quorate_read** out, quorate_error*);
   void (*read_close)(quorate_read*);
   /* value: valid until the next call on this read. */
@@ -61,8 +63,9 @@ typedef struct quorate_backend_factory {
   quorate_status (*cursor_open)(quorate_read*, uint32_t bucket, quorate_cursor** out,
                                 quorate_error*);
   void (*cursor_close)(quorate_cursor*);
-  /* First pair with key >= `key`, then its successors in byte order; QUORATE_NOT_FOUND at the end.
-   * Pair: valid until the next call on this cursor. */
+  /* First pair with key >= `key`, then its successors in byte order; QUORATE_NOT_FOUND at the end,
+   * and from next() until a seek() has found a pair. Pair: valid until the next call on this
+   * cursor. */
   quorate_status (*seek)(quorate_cursor*, quorate_slice key, quorate_slice* out_key,
                          quorate_slice* out_value, quorate_error*);
   quorate_status (*next)(quorate_cursor*, quorate_slice* out_key, quorate_slice* out_value,
