@@ -194,6 +194,23 @@ TEST_CASE("a torn end is overwritten before anything is appended", "[wal]") {
   CHECK(std::all_of(after.begin(), after.end(), [](char c) { return c == '\0'; }));
 }
 
+TEST_CASE("a batch that followed another predecessor is not taken, though number and place fit",
+          "[wal]") {
+  ThreeBatches f;
+  const std::string three = f.disk().content(f.path(1));
+  f.append_synced(entries(1, 4, 4));
+  f.append_synced(entries(1, 5, 5));
+  const std::string five = f.disk().content(f.path(1));
+  f.disk().set_content(f.path(1), three);
+  f.reopen();
+  f.append_synced(entries(2, 4, 4));
+  std::string mixed = f.disk().content(f.path(1));
+  mixed.replace(5 * Fixture::kBlock, Fixture::kBlock, five, 5 * Fixture::kBlock, Fixture::kBlock);
+  f.disk().set_content(f.path(1), mixed);
+  f.reopen();
+  CHECK(f.found_log() == "1:1 1:2 1:3 2:4");
+}
+
 TEST_CASE("a value that imitates a header does not pass for a voucher", "[wal]") {
   ThreeBatches f;
   // The client knows everything but the salt: the header of "batch 9" at a block boundary.
