@@ -2,12 +2,17 @@
 #include "backend_rocksdb/engine.h"
 
 #include <rocksdb/cache.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <memory>
 
 #include "sdk/crc32c.h"
 
@@ -47,6 +52,39 @@ int positive(const sdk::Options& options, const char* key) {
   return static_cast<int>(value);
 }
 
+// Recovery from a write error by itself would go on with the file that failed; it belongs to
+// whoever opens the store the next time.
+class StayFailed final : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
+
+// RocksDB's own lines, warnings and up, in the host's log. A log file of RocksDB's beside the data
+// would be one more file to fail on a full disk, and Debian's build aborts when one that has failed
+// is written to again.
+class HostLogger final : public rocksdb::Logger {
+ public:
+  explicit HostLogger(sdk::Log log)
+      : rocksdb::Logger(rocksdb::InfoLogLevel::WARN_LEVEL), log_(log) {}
+
+  using rocksdb::Logger::Logv;
+  void Logv(const rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    if (level < GetInfoLogLevel()) return;
+    char text[1024];
+    std::vsnprintf(text, sizeof text, format, arguments);
+    level >= rocksdb::InfoLogLevel::ERROR_LEVEL ? log_.error(text) : log_.warn(text);
+  }
+  void Logv(const char* format, va_list arguments) override {
+    Logv(rocksdb::InfoLogLevel::INFO_LEVEL, format, arguments);
+  }
+
+ private:
+  const sdk::Log log_;
+};
+
 rocksdb::Options rocksdb_options(const sdk::BackendConfig& config) {
   rocksdb::Options options;
   options.create_if_missing = config.create;
@@ -70,8 +108,9 @@ rocksdb::Options rocksdb_options(const sdk::BackendConfig& config) {
   options.recycle_log_file_num = 0;
   options.WAL_ttl_seconds = 0;
   options.WAL_size_limit_MB = 0;
-  options.keep_log_file_num = 4;
-  options.max_log_file_size = 4 << 20;
+  options.listeners.push_back(std::make_shared<StayFailed>());
+  options.max_bgerror_resume_count = 0;
+  options.info_log = std::make_shared<HostLogger>(config.log);
 
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(config.options.bytes("block-cache"));
@@ -107,12 +146,14 @@ Engine::Engine(const sdk::BackendConfig& config) : dir_(config.dir) {
 }
 
 Engine::~Engine() {
-  rocksdb::FlushOptions flush;
-  flush.allow_write_stall = true;
-  // What cannot be flushed is in the WAL. A failed write may have used up a sequence number that
-  // nothing on disk has.
-  const bool flushed = db_->Flush(flush).ok();
-  if (flushed && !write_failed_) sdk::barrier(nullptr, [this] { store_voucher(); });
+  // After a failed write nothing is flushed: what was acknowledged is in the WAL, a sequence number
+  // may have been used up that nothing on disk has, and Debian's RocksDB, which is built with its
+  // assertions, aborts when it meets a WAL file again that has failed.
+  if (!write_failed_) {
+    rocksdb::FlushOptions flush;
+    flush.allow_write_stall = true;
+    if (db_->Flush(flush).ok()) sdk::barrier(nullptr, [this] { store_voucher(); });
+  }
   db_->Close().PermitUncheckedError();
 }
 
@@ -138,6 +179,8 @@ void Engine::store_voucher() const {
 }
 
 void Engine::write(std::span<const quorate_op> ops) {
+  if (write_failed_)
+    throw sdk::Failure(QUORATE_IO_ERROR, "a write to " + dir_ + " has failed; open it anew");
   rocksdb::WriteBatch batch;
   for (const quorate_op& op : ops) {
     const char bucket = static_cast<char>(op.bucket);
