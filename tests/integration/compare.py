@@ -63,9 +63,13 @@ def flat(value, path=""):
 
 def differences(expected, actual):
     """(label, path, expected, actual) of every field that differs."""
-    if [label for label, _ in expected] != [label for label, _ in actual]:
-        raise TestFailed("the two runs made different calls")
-    for (label, left), (_, right) in zip(expected, actual):
+    if len(expected) != len(actual):
+        raise TestFailed(f"one run made {len(expected)} calls, the other {len(actual)}")
+    for (label, left), (other, right) in zip(expected, actual):
+        # A call that depends on earlier answers (a compaction at the revision they gave) differs too.
+        if label != other:
+            yield label, "(the call)", label, other
+            continue
         left, right = dict(flat(left)), dict(flat(right))
         for path in sorted(left.keys() | right.keys()):
             if left.get(path) != right.get(path):
