@@ -24,7 +24,7 @@ os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 ETCD = "/usr/bin/etcd"
 ETCDCTL = "/usr/bin/etcdctl"
 ENGINES = ("lmdb", "rocksdb", "memory")
-READY_SECONDS = 60
+READY_SECONDS = 120
 
 
 class TestFailed(Exception):

@@ -93,7 +93,7 @@ def check_full_disk(engine, build):
     with Scratch() as scratch:
         disk = scratch.sub("disk")
         os.mkdir(disk)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "none", disk],
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=80m", "none", disk],
                           stderr=subprocess.DEVNULL, check=False).returncode != 0:
             print("a full disk: not tested, mounting a tmpfs was refused")
             return False
@@ -106,7 +106,7 @@ def check_full_disk(engine, build):
                     raise TestFailed(f"a full disk ended the member with {code}:\n"
                                      f"{member.log_tail()}")
                 expect_sentence(member, "no space left")
-                subprocess.run(["mount", "-o", "remount,size=1g", disk], check=True)
+                subprocess.run(["mount", "-o", "remount,size=512m", disk], check=True)
                 member.start()
                 model.take(member, clients)
                 member.stop()
