@@ -54,6 +54,12 @@ inline uint64_t request_timeout_ms(const Config& config) {
   return 5000 + 2 * config.election_ms;
 }
 
+// The shortest TTL of a lease, in seconds: one and a half election timeouts, rounded up, so that a
+// lease outlives the change of leader that its owner cannot renew it in.
+inline uint32_t lease_ttl_min(const Config& config) {
+  return static_cast<uint32_t>((3 * config.election_ms + 1999) / 2000);
+}
+
 // What the store may take up; 0: anything.
 inline uint64_t quota_bytes(const Config& config) {
   constexpr uint64_t kDefault = uint64_t{2} << 30;

@@ -196,6 +196,7 @@ void Services::propose(const apply::Request& request, char* entry, Slab& slab, P
   apply::EntryHeader header{.kind = apply::EntryKind::kClient, .request_id = call.id, .user = {}};
   if (const auto* grant = request.get_if<apply::LeaseGrantOp>(); grant != nullptr && grant->id == 0)
     header.prepared_id = static_cast<uint64_t>(make_lease_id());
+  header.lease_ttl_min = lease_ttl_min(*parts_.config);
   if (const auto* compact = request.get_if<apply::CompactOp>()) call.physical = compact->physical;
   call.proposed = true;
   const Slice body = request.body().slice();

@@ -204,6 +204,14 @@ TEST_CASE("a lease's keys go when it expires, and not while it is kept alive", "
   CHECK(gone.reader().root<schema::Response>().getLease().getTtl() == 0);
 }
 
+TEST_CASE("a lease lives for one and a half election timeouts at least", "[member]") {
+  TestMember member;
+  member.config.election_ms = 3000;
+  member.start();
+  const Answer granted = member.call(grant_request(1));
+  CHECK(granted.reader().root<schema::Response>().getLease().getTtl() == 5);
+}
+
 TEST_CASE("a call is completed once, whether it is answered, cancelled or late", "[member]") {
   TestMember member;
   member.start();
