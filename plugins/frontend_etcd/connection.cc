@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr std::chrono::seconds kHandshakeTime{10};  // until it is clear who speaks
 constexpr std::chrono::seconds kHttp1IdleTime{120};
-constexpr std::chrono::seconds kLingerTime{2};
+constexpr std::chrono::seconds kLingerTime{1};
 
 }  // namespace
 
@@ -43,8 +43,11 @@ void Connection::read() {
 
 void Connection::received(size_t size) {
   core_.update_now();
-  last_read_ = core_.now();
-  if (!lingering_) take({in_.data(), size});
+  // What a client says after the end does not keep the connection.
+  if (!lingering_) {
+    last_read_ = core_.now();
+    take({in_.data(), size});
+  }
   if (!closed_) read();
 }
 

@@ -33,7 +33,6 @@ struct Settings {
   milliseconds keepalive_min_time{5000};             // grpc-keepalive-min-time
   milliseconds keepalive_interval{2 * 3600 * 1000};  // grpc-keepalive-interval, 0: never
   milliseconds keepalive_timeout{20000};             // grpc-keepalive-timeout
-  milliseconds progress_interval{600 * 1000};        // watch-progress-notify-interval
   size_t request_bytes_max = 1572864;                // max-request-bytes
   Limits limits;
   std::string cors = "*";

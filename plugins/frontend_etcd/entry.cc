@@ -26,8 +26,6 @@ constexpr quorate_option_spec kOptions[] = {
      QUORATE_OPTION_DURATION_MS, 0},
     {"grpc-keepalive-timeout", "20s", "and closed when it does not answer for so long",
      QUORATE_OPTION_DURATION_MS, 0},
-    {"watch-progress-notify-interval", "10m", "time between progress notifications",
-     QUORATE_OPTION_DURATION_MS, 0},
     {"max-request-bytes", "1572864", "the largest request, in bytes", QUORATE_OPTION_BYTES, 0},
     {"max-txn-ops", "128", "the most operations of one list of a transaction", QUORATE_OPTION_INT,
      0},
@@ -52,8 +50,6 @@ class SettingsReader {
     settings.keepalive_min_time = duration("grpc-keepalive-min-time");
     settings.keepalive_interval = duration("grpc-keepalive-interval");
     settings.keepalive_timeout = duration("grpc-keepalive-timeout");
-    settings.progress_interval =
-        std::max(duration("watch-progress-notify-interval"), milliseconds(100));
     settings.request_bytes_max =
         sdk::parse_bytes(text("max-request-bytes")).value_or(settings.request_bytes_max);
     settings.limits.txn_ops =

@@ -290,9 +290,15 @@ bool encode_response(Method method, const RequestFacts& facts, std::string_view 
     case Method::kHashKv:
     case Method::kDowngrade:
       return response.isMaintenance() && encoder.maintenance(method, response.getMaintenance());
-    default:
+    case Method::kAuthStatus:
+    case Method::kAuthenticate:
+    case Method::kUserGet:
+    case Method::kUserList:
+    case Method::kRoleGet:
+    case Method::kRoleList:
       if (response.isAuth()) encoder.auth(method, response.getAuth());
-      return true;
+      return response.isAuth();
+    default: return true;  // a header is all
   }
 }
 

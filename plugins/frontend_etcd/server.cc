@@ -289,9 +289,9 @@ struct Server::Loop {
   }
 
   const std::vector<std::string> urls;
+  Core core;  // outlives the connections, some of which only pending operations own
   asio::io_context io{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
-  Core core;
   std::vector<std::unique_ptr<Acceptor>> acceptors;
   std::vector<std::string> bound;
   std::vector<std::string> unix_paths;

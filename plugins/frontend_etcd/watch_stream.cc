@@ -22,8 +22,7 @@ constexpr size_t kItemOverhead = 128;  // what one item counts besides its event
 // and the kernel has closed its side.
 class WatchStream final : public Handler, public WatchSink {
  public:
-  explicit WatchStream(Stream& stream)
-      : stream_(&stream), core_(stream.core()), progress_timer_(*this) {}
+  explicit WatchStream(Stream& stream) : stream_(&stream), core_(stream.core()) {}
 
   bool open(RpcError& refusal) {
     const quorate_call call = stream_->call();
@@ -47,6 +46,7 @@ class WatchStream final : public Handler, public WatchSink {
       case WatchOp::Kind::kProgress: ask_progress(); break;
       case WatchOp::Kind::kNone: break;
     }
+    accepted_ = accepts();
   }
   // Watchers go on: a client that has sent all its creates may end its side.
   void on_half_close() override {}
@@ -56,13 +56,7 @@ class WatchStream final : public Handler, public WatchSink {
     if (!closed_) core_.services().watch_close(core_.services().ctx, id_);
     free_if_done();
   }
-  void on_sent(size_t unsent) override {
-    sent_up_to(unsent);
-    if (!accepts_before_ && accepts()) {
-      accepts_before_ = true;
-      stream_->resume_input();
-    }
-  }
+  void on_sent(size_t unsent) override { sent_up_to(unsent); }
   bool accepts() const override { return creating_.size() < kOpenAsksMax; }
   void on_stop() override { stream_->finish(rpc_error(QUORATE_STOPPED)); }
 
@@ -81,46 +75,24 @@ class WatchStream final : public Handler, public WatchSink {
     in_mailbox_.fetch_sub(weight);
     if (stream_ != nullptr) sent_up_to(stream_->unsent());
     if (closed_ && stream_ != nullptr) return stream_->finish(end_);
+    if (stream_ != nullptr && !std::exchange(accepted_, accepts()) && accepted_)
+      stream_->resume_input();
     free_if_done();
-  }
-
-  void send_periodic_progress() {
-    if (stream_ == nullptr) return;
-    bool any = false;
-    for (const auto& [number, watcher] : watchers_) any |= watcher.progress_notify;
-    if (any) {
-      periodic_wanted_ = true;
-      core_.services().watch_progress(core_.services().ctx, id_);
-    }
-    progress_timer_on_ = false;
-    if (any) start_progress_timer();
   }
 
  private:
   struct Watcher {
     int64_t id = 0;  // the client's
-    bool progress_notify = false;
     bool fragment = false;
     bool created = false;
     bool cancelling = false;
-    bool compacted = false;        // ended by compaction; its id stays taken until it is cancelled
-    bool told_since_tick = false;  // has had events since the last periodic progress
+    bool compacted = false;  // ended by compaction; its id stays taken until it is cancelled
   };
   // A create that has no reply yet.
   struct Creating {
     uint64_t number = 0;  // 0: refused here, and why
     quorate_status refused = QUORATE_OK;
   };
-  // The one timer of the stream.
-  class ProgressTimer final : public Timed {
-   public:
-    explicit ProgressTimer(WatchStream& stream) : stream_(stream) {}
-    void expire() override { stream_.send_periodic_progress(); }
-
-   private:
-    WatchStream& stream_;
-  };
-
   void create(const WatchOp& op) {
     const std::string_view open_end("\0", 1);
     const std::string_view key = op.key.empty() ? open_end : op.key;
@@ -138,11 +110,9 @@ class WatchStream final : public Handler, public WatchSink {
     const uint64_t number = ++last_number_;
     Watcher& watcher = watchers_[number];
     watcher.id = id;
-    watcher.progress_notify = op.progress_notify;
     watcher.fragment = op.fragment;
     ids_[id] = number;
     creating_.push_back({number, QUORATE_OK});
-    accepts_before_ = accepts();
 
     auto builder = core_.borrow_builder();
     auto request = builder->start<schema::WatchCreate>(op.key.size() + op.range_end.size() + 128);
@@ -162,7 +132,6 @@ class WatchStream final : public Handler, public WatchSink {
       forget(number);
       refuse(status);
     }
-    if (op.progress_notify) start_progress_timer();
   }
 
   void refuse(quorate_status why) {
@@ -213,7 +182,7 @@ class WatchStream final : public Handler, public WatchSink {
   void ask_progress() {
     // etcd drops the request on a stream without watchers, or with one that compaction ended.
     if (watchers_.empty() || compacted_ids() > 0) return;
-    manual_wanted_ = true;
+    progress_wanted_ = true;
     core_.services().watch_progress(core_.services().ctx, id_);
   }
 
@@ -298,7 +267,6 @@ class WatchStream final : public Handler, public WatchSink {
   }
 
   void send_events(Watcher& watcher, const quorate_watch_item& item, const SharedBuf* events) {
-    watcher.told_since_tick = true;
     std::string head;
     const size_t size_max = core_.settings().message_bytes_max();
     for (uint32_t first = 0; first < item.event_count;) {
@@ -332,30 +300,13 @@ class WatchStream final : public Handler, public WatchSink {
   }
 
   void progress_of_all(int64_t revision) {
-    if (std::exchange(periodic_wanted_, false)) {
-      for (auto& [number, watcher] : watchers_)
-        if (watcher.progress_notify && watcher.created && !watcher.cancelling &&
-            !watcher.compacted && !std::exchange(watcher.told_since_tick, false))
-          send_progress(watcher.id, revision);
-    }
-    if (manual_wanted_ && compacted_ids() == 0) send_progress(kNoWatchId, revision);
-    manual_wanted_ = false;
+    if (progress_wanted_ && compacted_ids() == 0) send_progress(kNoWatchId, revision);
+    progress_wanted_ = false;
   }
 
   void send_progress(int64_t id, int64_t revision) {
     wire::Writer(begin(revision)).number(2, id);
     end();
-  }
-
-  void start_progress_timer() {
-    if (progress_timer_on_) return;
-    progress_timer_on_ = true;
-    // Up to a tenth later, so that many streams do not ask at once.
-    const auto interval = core_.settings().progress_interval;
-    const auto spread = std::max<int64_t>(interval.count() / 10, 1);
-    const auto jitter =
-        milliseconds(static_cast<int64_t>(id_ * 2654435761u % 1009) * spread / 1009);
-    core_.set_deadline(&progress_timer_, core_.now() + interval + jitter);
   }
 
   static RpcError end_of(const quorate_watch_item& item) {
@@ -427,12 +378,9 @@ class WatchStream final : public Handler, public WatchSink {
   uint64_t last_number_ = 0;
   int64_t next_id_ = 0;
   RpcError end_;
-  ProgressTimer progress_timer_;
-  bool progress_timer_on_ = false;
-  bool manual_wanted_ = false;
-  bool periodic_wanted_ = false;
-  bool closed_ = false;  // the kernel has said its last word
-  bool accepts_before_ = true;
+  bool progress_wanted_ = false;
+  bool closed_ = false;   // the kernel has said its last word
+  bool accepted_ = true;  // accepts(), when the last message had been read
 
   std::atomic<size_t> in_mailbox_{0};  // given by the kernel, not yet encoded
   std::atomic<size_t> queued_{0};      // encoded, not yet sent

@@ -389,16 +389,20 @@ void FakeKernel::piece(size_t index, uint32_t kind, quorate_status code, const s
 }
 
 void FakeKernel::finish_all() {
-  size_t calls = 0, streams = 0, pulls = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    calls = waiting_.size();
-    streams = streams_.size();
-    pulls = pulls_.size();
-  }
-  for (size_t i = 0; i < calls; ++i) call([&] { answer(waiting_[i], QUORATE_CANCELLED); });
-  for (size_t i = 0; i < streams; ++i) end_stream(i, QUORATE_STOPPED);
-  for (size_t i = 0; i < pulls; ++i) piece(i, QUORATE_PIECE_END, QUORATE_CANCELLED, "");
+  call([this] {
+    std::vector<Waiting*> open;
+    size_t streams = 0, pulls = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      for (Waiting& waiting : waiting_)
+        if (!waiting.answered) open.push_back(&waiting);
+      streams = streams_.size();
+      pulls = pulls_.size();
+    }
+    for (Waiting* waiting : open) answer(*waiting, QUORATE_CANCELLED);
+    for (size_t i = 0; i < streams; ++i) end_stream(i, QUORATE_STOPPED);
+    for (size_t i = 0; i < pulls; ++i) piece(i, QUORATE_PIECE_END, QUORATE_CANCELLED, "");
+  });
 }
 
 bool FakeKernel::everything_released() {

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/fixture.h"
-#include "frontend/grpc_client.h"
+#include "frontend/grpc/grpc_client.h"
 
 namespace quorate::tests {
 namespace {
