@@ -82,8 +82,7 @@ std::optional<std::string> Child::line(int timeout_us) {
 
 std::string child_dir() {
   const char* dir = std::getenv("QUORATE_CHILD_DIR");
-  if (dir == nullptr) throw std::runtime_error("this test is for a child of this program only");
-  return dir;
+  return dir == nullptr ? "" : dir;
 }
 
 void tell_parent(const std::string& line) {

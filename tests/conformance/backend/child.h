@@ -32,7 +32,8 @@ class Child {
   bool killed_ = false;
 };
 
-// In the child: the directory it was given, and a line to its parent.
+// In the child: the directory it was given (empty: this is no child, and a filter has chosen a
+// hidden test), and a line to its parent.
 std::string child_dir();
 void tell_parent(const std::string& line);
 

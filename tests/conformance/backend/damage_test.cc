@@ -35,6 +35,7 @@ std::string digest_of(Engine& engine) {
 }
 
 TEST_CASE("in a child: reads everything and says what it found", "[.reader]") {
+  if (child_dir().empty()) return;
   try {
     Engine engine(child_dir());
     tell_parent("found " + digest_of(engine));

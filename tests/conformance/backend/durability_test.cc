@@ -46,6 +46,7 @@ void require_history(View& view, uint64_t last) {
 
 TEST_CASE("in a child: writes batch after batch and says which it was told are durable",
           "[.writer]") {
+  if (child_dir().empty()) return;
   Engine engine(child_dir());
   uint64_t number = last_of(*engine.view());
   tell_parent("open " + std::to_string(number));
