@@ -148,15 +148,17 @@ TEST_CASE("a receiver that refuses a block ends the sender's work", "[snapshot]"
   pair.b.with([](Kernel& kernel) { kernel.block_answers = {QUORATE_OK, QUORATE_NO_SPACE}; });
   Stream* stream = pair.a.open_stream(2, "meta");
   REQUIRE(stream != nullptr);
+  // Blocks that fill what may wait on the way, so that the sender cannot run ahead of the refusal.
+  const std::string block(64 * 1024, 'b');
   quorate_status status = QUORATE_OK;
-  for (int i = 0; i < 100'000 && status == QUORATE_OK; ++i) status = write(*stream, "block");
+  for (int i = 0; i < 100'000 && status == QUORATE_OK; ++i) status = write(*stream, block);
   CHECK(status != QUORATE_OK);
   CHECK(stream->done == 0);
   stream->finish();
   REQUIRE(done(*stream));
   CHECK(stream->verdict == QUORATE_NO_SPACE);
   CHECK(snapshot(pair.b).ends == 1);
-  CHECK(snapshot(pair.b).blocks == Strings{"block"});
+  CHECK(snapshot(pair.b).blocks == Strings{block});
 }
 
 TEST_CASE("a receiver that refuses the beginning gets no block", "[snapshot]") {
