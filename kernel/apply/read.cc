@@ -32,7 +32,7 @@ class PinnedView final : public CompareView {
   }
   Result<std::string> runs(Slice key, Slice range_end) override {
     mvcc::RangeQuery query;
-    query.range = {key, range_end};
+    query.range = KeyRange::from_client(key, range_end);
     std::string runs;
     QUORATE_TRY(txn_.range(query, runs, kNoLimit).status());
     return runs;
@@ -62,7 +62,7 @@ Status read_range(mvcc::ReadTxn& txn, const RangeOp& op, std::string& runs,
 
 mvcc::RangeQuery to_query(const RangeOp& op) {
   mvcc::RangeQuery query;
-  query.range = {op.key, op.range_end};
+  query.range = KeyRange::from_client(op.key, op.range_end);
   query.limit = op.limit;
   query.sort_order = static_cast<mvcc::SortOrder>(op.sort_order);
   query.sort_target = static_cast<mvcc::SortTarget>(op.sort_target);

@@ -35,7 +35,7 @@ class StoreView final : public CompareView {
   }
   Result<std::string> runs(Slice key, Slice range_end) override {
     mvcc::RangeQuery query;
-    query.range = {key, range_end};
+    query.range = KeyRange::from_client(key, range_end);
     std::string runs;
     mvcc::WriteTxn txn = store_->begin();
     const Result<mvcc::RangeOutcome> outcome = txn.range(query, 0, runs);
@@ -120,7 +120,7 @@ Status TxnExecutor::put(mvcc::WriteTxn& txn, const PutOp& op, schema::PutResult:
 Status TxnExecutor::delete_range(mvcc::WriteTxn& txn, const DeleteRangeOp& op,
                                  schema::DeleteRangeResult::Builder* result) {
   std::vector<mvcc::Deleted> deleted;
-  txn.delete_range({op.key, op.range_end}, &deleted);
+  txn.delete_range(KeyRange::from_client(op.key, op.range_end), &deleted);
   std::string runs;
   for (const mvcc::Deleted& each : deleted) {
     if (each.previous.lease != 0) lessor_->detach(each.previous.lease, each.key);

@@ -13,6 +13,10 @@ struct KeyRange {
   bool single = false;  // the key `begin` alone
   bool open = false;    // every key >= begin
 
+  KeyRange() = default;
+  // All four are named: a pair (begin, end) is what a client sends, and from_client reads it.
+  KeyRange(Slice first, Slice past, bool one, bool rest)
+      : begin(first), end(past), single(one), open(rest) {}
   // range_end empty: the key alone; one zero byte: every key from `key` on. Slices are borrowed.
   static KeyRange from_client(Slice key, Slice range_end) {
     if (range_end.empty()) return {key, {}, true, false};

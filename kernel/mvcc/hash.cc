@@ -24,12 +24,12 @@ Status HashKv::begin(int64_t revision, uint64_t deadline_ns) {
 }
 
 bool HashKv::find_any_live() const {
-  const Slice zero("\0", 1);
+  const KeyRange all = KeyRange::from_client(Slice("\0", 1), Slice("\0", 1));
   std::string cursor;
   int64_t live = 0;
   bool done = false;
   while (!done && live == 0) {
-    done = source_.index->slice({zero, zero}, txn_.at(), cursor, kSliceKeys, nullptr, live, false);
+    done = source_.index->slice(all, txn_.at(), cursor, kSliceKeys, nullptr, live, false);
   }
   return live > 0;
 }

@@ -45,7 +45,7 @@ class Index::Tree {
   }
   // The first key of `range` that is not before `cursor`, and where the range ends.
   Iterator begin_of(const KeyRange& range, Slice cursor) {
-    return set.lower_bound(std::max(range.key, cursor));
+    return set.lower_bound(std::max(range.begin, cursor));
   }
   bool in_range(Iterator at, const KeyRange& range) {
     return at != set.end() && range.contains((*at)->key());

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/key_range.h"
 #include "base/result.h"
 #include "mvcc/index_lock.h"
 #include "mvcc/key_index.h"
@@ -24,19 +25,6 @@
 namespace quorate::mvcc {
 
 inline constexpr size_t kSliceKeys = 200;
-
-// A range of keys as requests spell it: `end` empty is the one key; one zero byte is every key from
-// `key` on; else [key, end), which may be empty.
-struct KeyRange {
-  Slice key;
-  Slice end;
-  bool is_point() const { return end.empty(); }
-  bool is_open() const { return end == Slice("\0", 1); }
-  bool contains(Slice candidate) const {
-    if (is_point()) return candidate == key;
-    return candidate >= key && (is_open() || candidate < end);
-  }
-};
 
 // A revision with its kind, as the engine's key needs it.
 struct Dropped {
@@ -92,7 +80,7 @@ class Index {
   template <typename Visit>
   void leased_keys(Visit&& visit) const {
     std::vector<KeyIndex*> live;
-    live_own({Slice("\0", 1), Slice("\0", 1)}, live);
+    live_own(KeyRange::from_client(Slice("\0", 1), Slice("\0", 1)), live);
     for (const KeyIndex* key : live)
       if (const KeyMeta meta = key->meta(); meta.lease != 0) visit(key->key(), meta.lease);
   }

@@ -161,7 +161,7 @@ class Bench {
     store->begin_batch();
     mvcc::WriteTxn txn = store->begin();
     mvcc::RangeQuery query;
-    query.range = {kOpenEnd, kOpenEnd};
+    query.range = KeyRange::from_client(kOpenEnd, kOpenEnd);
     std::string runs;
     REQUIRE(txn.range(query, 0, runs).has_value());
     txn.end();

@@ -76,7 +76,7 @@ void fill(Index& index) {
   index.put("k", {2, 0}, 0);
   index.put("k", {4, 0}, 5);
   std::vector<KeyIndex*> live;
-  index.live_own({"k", {}}, live);
+  index.live_own(KeyRange::from_client("k", {}), live);
   index.tombstone(live.at(0), {6, 0});
   index.put("k", {8, 0}, 0);
   index.set_compacted(8);
@@ -117,7 +117,7 @@ TEST_CASE("a key whose tombstone is swept leaves the index", "[mvcc]") {
   index.put("gone", {2, 0}, 0);
   index.put("here", {2, 1}, 0);
   std::vector<KeyIndex*> live;
-  index.live_own({"gone", {}}, live);
+  index.live_own(KeyRange::from_client("gone", {}), live);
   index.tombstone(live.at(0), {3, 0});
   index.set_compacted(4);
   index.unlock(4);
@@ -188,7 +188,7 @@ class Model {
   void erase() {
     const std::string from = any_key(), to = any_key();
     std::vector<KeyIndex*> victims;
-    index_->live_own({from, to}, victims);
+    index_->live_own(KeyRange::from_client(from, to), victims);
     std::vector<std::string> expected;
     for (auto& [key, steps] : keys_)
       if (key >= from && key < to && !steps.back().tombstone) expected.push_back(key);
@@ -211,12 +211,12 @@ class Model {
   }
   void check_range() {
     const std::string from = any_key(), to = random_.one_in(5) ? std::string(1, '\0') : any_key();
-    const KeyRange range{from, to};
+    const KeyRange range = KeyRange::from_client(from, to);
     const int64_t at = any_revision();
     std::vector<Revision> expected;
     for (const auto& [key, steps] : keys_) {
       const Step* step = newest(steps, at);
-      if (key >= from && (range.is_open() || key < to) && step && !step->tombstone)
+      if (key >= from && (range.open || key < to) && step && !step->tombstone)
         expected.push_back(step->revision);
     }
     std::vector<Revision> seen;

@@ -15,7 +15,7 @@ namespace quorate::mvcc {
 
 constexpr uint64_t kNever = UINT64_MAX;
 constexpr Slice kZero("\0", 1);
-const KeyRange kAllKeys{kZero, kZero};
+const KeyRange kAllKeys = KeyRange::from_client(kZero, kZero);
 
 class StoreFixture {
  public:
@@ -55,7 +55,7 @@ class StoreFixture {
     return txn([&](WriteTxn& txn) { txn.put(key, value, lease); });
   }
   int64_t erase(Slice key, Slice end = {}) {
-    return txn([&](WriteTxn& txn) { txn.delete_range({key, end}, nullptr); });
+    return txn([&](WriteTxn& txn) { txn.delete_range(KeyRange::from_client(key, end), nullptr); });
   }
   void compact(int64_t revision) {
     store->begin_batch();

@@ -58,7 +58,7 @@ class StoreModel {
   KeyRange any_range(std::string& from, std::string& to) {
     from = any_key();
     to = random_.one_in(4) ? "" : random_.one_in(4) ? std::string(1, '\0') : any_key();
-    return {from, to};
+    return KeyRange::from_client(from, to);
   }
   int64_t random_revision() {
     return static_cast<int64_t>(random_.below(static_cast<uint64_t>(now_.revision()) + 2));

@@ -36,7 +36,7 @@ TEST_CASE_METHOD(StoreFixture, "a transaction has one revision and sees its own 
     CHECK(txn.put("b", "2", 0) == KeyMeta{});
     CHECK(txn.revision() == 3);
     std::vector<Deleted> deleted;
-    CHECK(txn.delete_range({"a", {}}, &deleted) == 1);
+    CHECK(txn.delete_range(KeyRange::from_client("a", {}), &deleted) == 1);
     CHECK(deleted.at(0).previous.revision == Revision{2, 0});
     std::string now, before;
     RangeQuery query;
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(StoreFixture, "readers see a batch only when it has ended", "[m
   CHECK(two.end() == 2);
   store->end_batch({1, 1});
   CHECK_FALSE(before.get("k").value().has_value());
-  CHECK(range({"k", {}}) == "k=v");
+  CHECK(range(KeyRange::from_client("k", {})) == "k=v");
 }
 
 TEST_CASE_METHOD(StoreFixture, "old revisions are read from buffers and engine alike", "[mvcc]") {
@@ -85,11 +85,11 @@ TEST_CASE_METHOD(StoreFixture, "old revisions are read from buffers and engine a
   freeze();
   put("k", "3");
   for (int round = 0; round < 2; ++round) {
-    CHECK(range({"k", {}}, 2) == "k=1");
-    CHECK(range({"k", {}}, 3) == "k=2");
-    CHECK(range({"k", {}}) == "k=3");
-    CHECK(range({"k", {}}, 1).empty());
-    CHECK(range({"k", {}}, 5) == "future_revision");
+    CHECK(range(KeyRange::from_client("k", {}), 2) == "k=1");
+    CHECK(range(KeyRange::from_client("k", {}), 3) == "k=2");
+    CHECK(range(KeyRange::from_client("k", {})) == "k=3");
+    CHECK(range(KeyRange::from_client("k", {}), 1).empty());
+    CHECK(range(KeyRange::from_client("k", {}), 5) == "future_revision");
     if (round == 0) commit();
   }
 }
@@ -97,7 +97,7 @@ TEST_CASE_METHOD(StoreFixture, "old revisions are read from buffers and engine a
 TEST_CASE_METHOD(StoreFixture, "limit cuts, more says so, count does not care", "[mvcc]") {
   for (const char* key : {"a", "b", "c", "d"}) put(key, key);
   RangeQuery query;
-  query.range = {"b", kZero};
+  query.range = KeyRange::from_client("b", kZero);
   query.limit = 2;
   CHECK(get(query) == "b=b c=c");
   CHECK(last.count == 3);
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(StoreFixture, "limit cuts, more says so, count does not care", 
   CHECK(get(query).empty());
   CHECK(last.count == 3);
   CHECK_FALSE(last.more);
-  CHECK(range({"c", "a"}).empty());
+  CHECK(range(KeyRange::from_client("c", "a")).empty());
   CHECK(last.count == 0);
 }
 
@@ -205,8 +205,8 @@ TEST_CASE_METHOD(StoreFixture, "a compaction refuses older reads and drops what 
   put("k", "3");
   flush();
   compact(3);
-  CHECK(range({"k", {}}, 2) == "compacted");
-  CHECK(range({"k", {}}, 3) == "k=2");
+  CHECK(range(KeyRange::from_client("k", {}), 2) == "compacted");
+  CHECK(range(KeyRange::from_client("k", {}), 3) == "k=2");
   CHECK(store->check_compact(3).code() == Code::kCompacted);
   CHECK(store->check_compact(5).code() == Code::kFutureRevision);
   CHECK(store->compacted_batch() == 0);
@@ -217,7 +217,7 @@ TEST_CASE_METHOD(StoreFixture, "a compaction refuses older reads and drops what 
   CHECK(store->applied().compact_finished == 3);
   crash();
   CHECK(store->compact_revision() == 3);
-  CHECK(range({"k", {}}, 2) == "compacted");
+  CHECK(range(KeyRange::from_client("k", {}), 2) == "compacted");
 }
 
 TEST_CASE_METHOD(StoreFixture, "a pin holds back the sweep, and its deadline lets it go",

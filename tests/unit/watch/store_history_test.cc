@@ -35,7 +35,7 @@ struct Bench {
     store->begin_batch();
     mvcc::WriteTxn txn = store->begin();
     std::vector<mvcc::Deleted> deleted;
-    txn.delete_range({key, {}}, &deleted);
+    txn.delete_range(KeyRange::from_client(key, {}), &deleted);
     txn.end();
     store->end_batch({1, ++index});
   }
