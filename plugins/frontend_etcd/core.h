@@ -17,11 +17,13 @@
 
 #include "frontend_etcd/request_codec.h"
 #include "frontend_etcd/response_codec.h"
-#include "frontend_etcd/shared_buf.h"
 #include "quorate/frontend.h"
 #include "quorate/host.h"
+#include "sdk/shared_buf.h"
 
 namespace quorate::frontend_etcd {
+
+using sdk::SharedBuf;
 
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;

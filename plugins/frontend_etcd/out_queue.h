@@ -7,10 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include "frontend_etcd/shared_buf.h"
 #include "frontend_etcd/wire.h"
+#include "sdk/shared_buf.h"
 
 namespace quorate::frontend_etcd {
+
+using sdk::SharedBuf;
 
 // Bytes from here on are kept by reference; below, a copy is cheaper than the bookkeeping.
 inline constexpr size_t kShareSizeMin = 4096;

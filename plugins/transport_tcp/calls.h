@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "transport_tcp/link.h"
-#include "transport_tcp/shared_buf.h"
+#include "transport_tcp/parts.h"
 
 namespace quorate::transport_tcp {
 

@@ -11,7 +11,7 @@
 
 #include "sdk/crc32c.h"
 #include "transport_tcp/frame.h"
-#include "transport_tcp/shared_buf.h"
+#include "transport_tcp/parts.h"
 
 namespace quorate::transport_tcp {
 

@@ -11,7 +11,7 @@
 #include "transport_tcp/address.h"
 #include "transport_tcp/connection.h"
 #include "transport_tcp/core.h"
-#include "transport_tcp/shared_buf.h"
+#include "transport_tcp/parts.h"
 
 namespace quorate::transport_tcp {
 

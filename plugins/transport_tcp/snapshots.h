@@ -11,7 +11,7 @@
 #include <string>
 
 #include "transport_tcp/link.h"
-#include "transport_tcp/shared_buf.h"
+#include "transport_tcp/parts.h"
 
 namespace quorate::transport_tcp {
 

@@ -4,11 +4,10 @@
 
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "sdk/slice.h"
 
-namespace quorate::transport_tcp {
+namespace quorate::sdk {
 
 // A retained quorate_buf; empty when moved from. Any one thread at a time.
 class SharedBuf {
@@ -26,18 +25,11 @@ class SharedBuf {
     if (buf_.release != nullptr) buf_.release(buf_.owner);
   }
 
+  SharedBuf share() const { return SharedBuf(buf_); }
   std::string_view bytes() const { return sdk::view(buf_.bytes); }
 
  private:
   quorate_buf buf_{};
 };
 
-using Parts = std::vector<SharedBuf>;
-
-inline size_t size_of(const Parts& parts) {
-  size_t size = 0;
-  for (const SharedBuf& part : parts) size += part.bytes().size();
-  return size;
-}
-
-}  // namespace quorate::transport_tcp
+}  // namespace quorate::sdk
