@@ -139,30 +139,15 @@ const void* get_extension(quorate_frontend*, const char* id) {
 constexpr quorate_frontend_factory kFactory{
     sizeof(quorate_frontend_factory), 0, &create, &start, &stop, &destroy, &get_extension};
 
-quorate_status init(const quorate_host*, quorate_error*) {
-  return QUORATE_OK;
-}
-void deinit() {}
+struct Door {
+  static constexpr const char* kId = "org.quorate.frontend.etcd";
+  static constexpr const char* kVersion = "0.1.0";
+  static constexpr const char* kFactoryId = QUORATE_FRONTEND_FACTORY;
+  static const void* factory() { return &kFactory; }
+  static std::span<const quorate_option_spec> options() { return kOptions; }
+};
 
-const void* get_factory(const char* factory_id) {
-  return std::string_view(factory_id) == QUORATE_FRONTEND_FACTORY ? &kFactory : nullptr;
-}
-
-const quorate_option_spec* options(const char* factory_id, uint32_t* count) {
-  const bool ours = std::string_view(factory_id) == QUORATE_FRONTEND_FACTORY;
-  *count = ours ? std::size(kOptions) : 0;
-  return ours ? kOptions : nullptr;
-}
-
-constexpr quorate_plugin kPlugin{sizeof(quorate_plugin),
-                                 QUORATE_ABI_MAJOR,
-                                 QUORATE_ABI_MINOR,
-                                 "org.quorate.frontend.etcd",
-                                 "0.1.0",
-                                 &init,
-                                 &deinit,
-                                 &get_factory,
-                                 &options};
+constexpr quorate_plugin kPlugin = sdk::OneFactory<Door>::kPlugin;
 
 }  // namespace
 }  // namespace quorate::frontend_etcd

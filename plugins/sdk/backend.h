@@ -34,7 +34,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -240,17 +239,6 @@ class BackendPlugin {
     return backend_of(handle).engine.extension(id);
   }
 
-  static quorate_status init(const quorate_host*, quorate_error*) { return QUORATE_OK; }
-  static void deinit() {}
-  static const void* get_factory(const char* id) {
-    return std::strcmp(id, QUORATE_BACKEND_FACTORY) == 0 ? &kFactory : nullptr;
-  }
-  static const quorate_option_spec* options(const char* id, uint32_t* count) {
-    const bool known = std::strcmp(id, QUORATE_BACKEND_FACTORY) == 0;
-    *count = known ? static_cast<uint32_t>(Engine::kOptions.size()) : 0;
-    return known ? Engine::kOptions.data() : nullptr;
-  }
-
   static constexpr quorate_backend_factory kFactory = {sizeof(quorate_backend_factory),
                                                        Engine::kCapabilities,
                                                        open,
@@ -270,15 +258,14 @@ class BackendPlugin {
   // The engine behind a handle, for what get_extension() hands out.
   static Engine& engine_of(quorate_backend* handle) { return backend_of(handle).engine; }
 
-  static constexpr quorate_plugin kPlugin = {sizeof(quorate_plugin),
-                                             QUORATE_ABI_MAJOR,
-                                             QUORATE_ABI_MINOR,
-                                             Engine::kId,
-                                             Engine::kVersion,
-                                             init,
-                                             deinit,
-                                             get_factory,
-                                             options};
+  struct Door {
+    static constexpr const char* kId = Engine::kId;
+    static constexpr const char* kVersion = Engine::kVersion;
+    static constexpr const char* kFactoryId = QUORATE_BACKEND_FACTORY;
+    static const void* factory() { return &kFactory; }
+    static std::span<const quorate_option_spec> options() { return Engine::kOptions; }
+  };
+  static constexpr quorate_plugin kPlugin = OneFactory<Door>::kPlugin;
 };
 
 }  // namespace quorate::sdk

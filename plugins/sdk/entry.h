@@ -19,7 +19,49 @@
 // several can be linked into one program.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string_view>
+
 #include "quorate/plugin.h"
+
+namespace quorate::sdk {
+
+// The table of a plugin that offers one kind and keeps nothing for the process. Door says what is
+// behind it:
+//
+//   struct Door {
+//     static constexpr const char* kId = "org.example.backend.x";
+//     static constexpr const char* kVersion = "1.0.0";
+//     static constexpr const char* kFactoryId = QUORATE_BACKEND_FACTORY;
+//     static const void* factory();                                  // its table, static
+//     static std::span<const quorate_option_spec> options();         // static
+//   };
+template <typename Door>
+class OneFactory {
+  static quorate_status init(const quorate_host*, quorate_error*) { return QUORATE_OK; }
+  static void deinit() {}
+  static bool known(const char* id) { return std::string_view(id) == Door::kFactoryId; }
+  static const void* get_factory(const char* id) { return known(id) ? Door::factory() : nullptr; }
+  static const quorate_option_spec* options(const char* id, uint32_t* count) {
+    const auto specs = Door::options();
+    *count = known(id) ? static_cast<uint32_t>(specs.size()) : 0;
+    return known(id) ? specs.data() : nullptr;
+  }
+
+ public:
+  static constexpr quorate_plugin kPlugin = {sizeof(quorate_plugin),
+                                             QUORATE_ABI_MAJOR,
+                                             QUORATE_ABI_MINOR,
+                                             Door::kId,
+                                             Door::kVersion,
+                                             &init,
+                                             &deinit,
+                                             &get_factory,
+                                             &options};
+};
+
+}  // namespace quorate::sdk
 
 #define QUORATE_STATIC_PLUGIN_DECLARE(name) \
   extern "C" const quorate_plugin* quorate_static_##name(void)

@@ -185,30 +185,15 @@ constexpr quorate_transport_factory kFactory{sizeof(quorate_transport_factory),
                                              &on_snapshot,
                                              &get_extension};
 
-quorate_status init(const quorate_host*, quorate_error*) {
-  return QUORATE_OK;
-}
-void deinit() {}
+struct Door {
+  static constexpr const char* kId = "org.quorate.transport.tcp";
+  static constexpr const char* kVersion = "0.1.0";
+  static constexpr const char* kFactoryId = QUORATE_TRANSPORT_FACTORY;
+  static const void* factory() { return &kFactory; }
+  static std::span<const quorate_option_spec> options() { return kOptions; }
+};
 
-const void* get_factory(const char* factory_id) {
-  return std::string_view(factory_id) == QUORATE_TRANSPORT_FACTORY ? &kFactory : nullptr;
-}
-
-const quorate_option_spec* options(const char* factory_id, uint32_t* count) {
-  const bool ours = std::string_view(factory_id) == QUORATE_TRANSPORT_FACTORY;
-  *count = ours ? static_cast<uint32_t>(std::size(kOptions)) : 0;
-  return ours ? kOptions : nullptr;
-}
-
-constexpr quorate_plugin kPlugin{sizeof(quorate_plugin),
-                                 QUORATE_ABI_MAJOR,
-                                 QUORATE_ABI_MINOR,
-                                 "org.quorate.transport.tcp",
-                                 "0.1.0",
-                                 &init,
-                                 &deinit,
-                                 &get_factory,
-                                 &options};
+constexpr quorate_plugin kPlugin = sdk::OneFactory<Door>::kPlugin;
 
 }  // namespace
 }  // namespace quorate::transport_tcp
