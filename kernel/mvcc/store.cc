@@ -212,7 +212,7 @@ uint64_t Store::freeze_due_in_ns(uint64_t now_ns) {
   if (freeze_in_flight()) return UINT64_MAX;
   if (behind >= kIdleFreezeEntries) return 0;
   const uint64_t due =
-      changed ? changed_since_ns_ + kFreezeAfterNs : dirty_since_ns_ + kIdleFreezeAfterNs;
+      changed ? changed_since_ns_ + freeze_after_ns_ : dirty_since_ns_ + kIdleFreezeAfterNs;
   return due <= now_ns ? 0 : due - now_ns;
 }
 

@@ -107,6 +107,8 @@ class Store {
   // How long until freeze() is due: 0 is now, UINT64_MAX is not as things are (nothing has changed,
   // or the last freeze is still being written). To be asked after each batch and commit_done().
   uint64_t freeze_due_in_ns(uint64_t now_ns);
+  // Instead of kFreezeAfterNs.
+  void set_freeze_after_ns(uint64_t ns) { freeze_after_ns_ = ns; }
   bool freeze_in_flight() const { return frozen_ != nullptr; }
   // The batch for the commit loop. REQUIRES: !freeze_in_flight().
   std::unique_ptr<storage::FrozenBuffer> freeze();
@@ -152,9 +154,10 @@ class Store {
 
   uint64_t next_batch_;
   uint64_t written_batch_;
-  raft::Index frozen_index_;       // applied index of the last freeze
-  bool applied_dirty_ = false;     // applied_ changed in more than its index since then
-  uint64_t dirty_since_ns_ = 0;    // 0: nothing waits for a freeze
+  raft::Index frozen_index_;     // applied index of the last freeze
+  bool applied_dirty_ = false;   // applied_ changed in more than its index since then
+  uint64_t dirty_since_ns_ = 0;  // 0: nothing waits for a freeze
+  uint64_t freeze_after_ns_ = kFreezeAfterNs;
   uint64_t changed_since_ns_ = 0;  // 0: nothing but perhaps an index waits
 
   bool sweeping_ = false;

@@ -65,6 +65,7 @@ ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<Loa
               .effects = &effects_}),
       history_(loaded_->store.get()),
       hub_(&history_, loaded_->store->revision()) {
+  loaded_->store->set_freeze_after_ns(parts_.config->freeze_interval_ms * 1'000'000);
   MemberState& state = *parts_.state;
   state.applied = loaded_->store->applied().entry.index;
   state.revision = loaded_->store->revision();
@@ -200,8 +201,15 @@ void ApplyLoop::fail(const Status& status) {
 void ApplyLoop::freeze_if_due() {
   mvcc::Store& store = *loaded_->store;
   if (store.freeze_in_flight()) return;
-  const bool due = store.buffer_full() || store.freeze_due_in_ns(parts_.clock->now_ns()) == 0;
-  if (due) parts_.output->freeze(store.freeze());
+  const uint64_t now = parts_.clock->now_ns();
+  const uint64_t due_in = store.buffer_full() ? 0 : store.freeze_due_in_ns(now);
+  if (due_in == 0) {
+    freeze_wake_ns_ = 0;
+    parts_.output->freeze(store.freeze());
+  } else if (due_in != UINT64_MAX && (freeze_wake_ns_ == 0 || now + due_in < freeze_wake_ns_)) {
+    freeze_wake_ns_ = now + due_in;
+    wake_at(freeze_wake_ns_);
+  }
 }
 
 void ApplyLoop::take(EngineCommitted& event) {
@@ -250,10 +258,8 @@ void ApplyLoop::take(Ask& event) {
 void ApplyLoop::take(CancelCall& event) {
   const std::optional<PendingCall> call = parts_.pending->take(event.call);
   if (!call) return;
-  const Code code = call->proposed ? Code::kUnknownOutcome : Code::kCancelled;
   completions_.push_back(
-      {call->caller, code,
-       apply::encode_error(parts_.state->header(), loaded_->store->revision(), "")});
+      {call->caller, call->given_up(Code::kCancelled), error_response(*parts_.state)});
 }
 
 void ApplyLoop::complete(uint64_t call, Code code, Bytes response) {
@@ -262,9 +268,7 @@ void ApplyLoop::complete(uint64_t call, Code code, Bytes response) {
 }
 
 void ApplyLoop::complete(uint64_t call, const Status& status) {
-  complete(
-      call, status.code(),
-      apply::encode_error(parts_.state->header(), loaded_->store->revision(), status.message()));
+  complete(call, status.code(), error_response(*parts_.state, status.message()));
 }
 
 // ---------------------------------------------------------------- leases
@@ -459,8 +463,7 @@ void ApplyLoop::take(WindDown& event) {
   for (auto& pull : pulls_) pull.second->close(Code::kStopped);
   for (const PendingCall& call : parts_.pending->take_all()) {
     completions_.push_back(
-        {call.caller, call.proposed ? Code::kUnknownOutcome : Code::kStopped,
-         apply::encode_error(parts_.state->header(), loaded_->store->revision(), "")});
+        {call.caller, call.given_up(Code::kStopped), error_response(*parts_.state)});
   }
 }
 

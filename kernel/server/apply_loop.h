@@ -116,7 +116,6 @@ class ApplyLoop final : public Loop<ApplyEvent> {
     MemberState* state = nullptr;
     PendingCalls* pending = nullptr;
     const Config* config = nullptr;
-    uint64_t seed = 1;
     Logger logger;
   };
   // All of parts outlive the loop. loaded: what start found, with the store open.
@@ -192,6 +191,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   std::map<uint64_t, std::shared_ptr<Pull>> pulls_;
   std::map<uint64_t, int64_t> waiting_keep_alives_;  // for a revoke: call to lease
 
+  uint64_t freeze_wake_ns_ = 0;  // when the next freeze wakes the loop; 0: nothing waits for one
   uint64_t lease_tick_ns_ = 0;
   uint64_t progress_tick_ns_ = 0;
   uint64_t caught_up_ns_ = 0;  // when the backlog was last empty

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "apply/applier.h"
 
@@ -45,5 +46,11 @@ struct MemberState {
     return {cluster_id, member_id, term.load(std::memory_order_relaxed)};
   }
 };
+
+// The response beside an error. message: where it says more than the code.
+inline Bytes error_response(const MemberState& state, std::string_view message = {}) {
+  return apply::encode_error(state.header(), state.revision.load(std::memory_order_relaxed),
+                             message);
+}
 
 }  // namespace quorate::server

@@ -32,12 +32,6 @@ void PendingCalls::add(std::span<const PendingCall> calls) {
   }
 }
 
-void PendingCalls::mark_proposed(uint64_t id) {
-  yield_point("pending");
-  std::lock_guard lock(mutex_);
-  if (auto found = calls_.find(id); found != calls_.end()) found->second.proposed = true;
-}
-
 std::optional<PendingCall> PendingCalls::take(uint64_t id) {
   yield_point("pending");
   std::lock_guard lock(mutex_);

@@ -31,6 +31,9 @@ struct PendingCall {
   uint64_t deadline_ns = 0;
   bool proposed = false;  // may take effect even if nobody waits for it any more
   bool physical = false;  // a compaction that is answered when the engine has forgotten
+
+  // What a caller is told who gets no answer because of `code`.
+  Code given_up(Code code) const { return proposed ? Code::kUnknownOutcome : code; }
 };
 
 class PendingCalls {
@@ -43,8 +46,6 @@ class PendingCalls {
   uint64_t reserve(size_t count);
   // Registers calls with ids from reserve().
   void add(std::span<const PendingCall> calls);
-  // From here the outcome is unknown to whoever gives the call up.
-  void mark_proposed(uint64_t id);
   // Takes one call out; nothing when it was completed already (or is another member's).
   std::optional<PendingCall> take(uint64_t id);
   // Takes out all whose deadline is at or before `now_ns`, ordered by id.

@@ -47,7 +47,7 @@ void RaftLoop::start() {
 void RaftLoop::on_turn(std::vector<RaftEvent>& events) {
   for (RaftEvent& event : events) take(event);
   tick_if_due();
-  if (alone_ && node_.soft_state() == raft::SoftState{}) node_.campaign();
+  if (alone_ && node_.soft_state().leader == 0) node_.campaign();
   propose_waiting();
   start_read_round();
   bool changed = false;
@@ -58,7 +58,7 @@ void RaftLoop::on_turn(std::vector<RaftEvent>& events) {
     propose_waiting();
     start_read_round();
   }
-  if (changed) output_->status_changed(node_.status());
+  if (changed) output_->status_changed(node_.hard_state(), node_.soft_state());
 }
 
 void RaftLoop::take(RaftEvent& event) {
@@ -78,11 +78,10 @@ void RaftLoop::take(RaftEvent& event) {
     for (const raft::AppendDone& done : synced->done) node_.append_done(done);
   } else if (auto* applied = std::get_if<Applied>(&event)) {
     node_.apply_done(applied->index, applied->bytes);
-  } else if (auto* state = std::get_if<ConfApplied>(&event)) {
-    note_configuration(state->state);
-    node_.conf_state_applied(state->index, state->state);
   } else {
-    node_.campaign();
+    const auto& state = std::get<ConfApplied>(event);
+    note_configuration(state.state);
+    node_.conf_state_applied(state.index, state.state);
   }
 }
 

@@ -42,7 +42,7 @@ class RaftOutput {
   virtual void leadership_started(raft::Term term, raft::Index first) = 0;
   virtual void leadership_ended() = 0;
   // After each turn in which it changed.
-  virtual void status_changed(const raft::NodeStatus& status) = 0;
+  virtual void status_changed(const raft::HardState& hard, const raft::SoftState& soft) = 0;
   // Once a tick.
   virtual void ticked(uint64_t now_ns) = 0;
 };
@@ -65,10 +65,9 @@ struct ConfApplied {
   raft::Index index = 0;
   raft::ConfState state;
 };
-struct Campaign {};
 
 using RaftEvent =
-    std::variant<Proposals, ConfProposal, ReadRequest, WalSynced, Applied, ConfApplied, Campaign>;
+    std::variant<Proposals, ConfProposal, ReadRequest, WalSynced, Applied, ConfApplied>;
 
 class RaftLoop final : public Loop<RaftEvent> {
  public:

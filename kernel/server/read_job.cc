@@ -22,7 +22,6 @@ Job::Next ReadJob::step() {
 }
 
 bool ReadJob::advance(ReadCall& call) {
-  current_ = services_.state->revision.load(std::memory_order_relaxed);
   if (const auto* op = call.request.get_if<apply::HashKvOp>()) return hash(call, *op);
   if (call.request.get_if<apply::HashOp>()) {
     answer(call, hash_engine());
@@ -95,9 +94,8 @@ Status ReadJob::hash_engine() {
 void ReadJob::answer(const ReadCall& call, const Status& status) {
   const auto waiting = services_.pending->take(call.call);
   if (!waiting) return;
-  Bytes response = status.ok()
-                       ? builder_.finish()
-                       : apply::encode_error(services_.state->header(), current_, status.message());
+  Bytes response =
+      status.ok() ? builder_.finish() : error_response(*services_.state, status.message());
   completions_.push_back({waiting->caller, status.code(), std::move(response)});
 }
 

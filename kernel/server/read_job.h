@@ -53,7 +53,6 @@ class ReadJob final : public Job {
   size_t next_ = 0;
   std::unique_ptr<mvcc::HashKv> hash_;  // of calls_[next_], while it runs
   uint64_t rested_ns_ = 0;
-  int64_t current_ = 0;  // for the header of an error
   apply::ResponseBuilder builder_;
   std::vector<Completion> completions_;
 };

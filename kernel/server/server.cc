@@ -166,8 +166,7 @@ Server::~Server() {
     // Nobody answers any more: what still waits hears that the member is gone.
     std::vector<Completion> completions;
     for (const PendingCall& call : pending_.take_all()) {
-      completions.push_back({call.caller, call.proposed ? Code::kUnknownOutcome : Code::kStopped,
-                             apply::encode_error(state_.header(), state_.revision, "")});
+      completions.push_back({call.caller, call.given_up(Code::kStopped), error_response(state_)});
     }
     deliver(completions);
     apply_loop_->close_streams();
@@ -214,8 +213,7 @@ void Server::proposals_refused(const std::vector<Proposal>& proposals, Code code
     proposals_failed_->increment();
     if (proposal.request == 0) continue;
     if (const auto waiting = pending_.take(proposal.request))
-      completions.push_back(
-          {waiting->caller, code, apply::encode_error(state_.header(), state_.revision, "")});
+      completions.push_back({waiting->caller, code, error_response(state_)});
   }
   deliver(completions);
 }
@@ -228,13 +226,13 @@ void Server::leadership_ended() {
   apply_loop_->post(LeadershipEnded{});
 }
 
-void Server::status_changed(const raft::NodeStatus& status) {
-  state_.term.store(status.hard_state.term, std::memory_order_relaxed);
-  state_.commit.store(status.hard_state.commit, std::memory_order_relaxed);
-  const uint64_t leader = status.soft_state.leader;
-  const uint32_t role = status.soft_state.role == raft::Role::kLeader     ? QUORATE_ROLE_LEADER
-                        : status.soft_state.role == raft::Role::kFollower ? QUORATE_ROLE_FOLLOWER
-                                                                          : QUORATE_ROLE_CANDIDATE;
+void Server::status_changed(const raft::HardState& hard, const raft::SoftState& soft) {
+  state_.term.store(hard.term, std::memory_order_relaxed);
+  state_.commit.store(hard.commit, std::memory_order_relaxed);
+  const uint64_t leader = soft.leader;
+  const uint32_t role = soft.role == raft::Role::kLeader     ? QUORATE_ROLE_LEADER
+                        : soft.role == raft::Role::kFollower ? QUORATE_ROLE_FOLLOWER
+                                                             : QUORATE_ROLE_CANDIDATE;
   const bool changed = state_.leader.exchange(leader, std::memory_order_relaxed) != leader ||
                        state_.role.exchange(role, std::memory_order_relaxed) != role;
   if (leader != 0 && leader != last_leader_) {
@@ -252,8 +250,7 @@ void Server::ticked(uint64_t now_ns) {
 void Server::expire_calls(uint64_t now_ns) {
   std::vector<Completion> completions;
   for (const PendingCall& call : pending_.take_expired(now_ns)) {
-    completions.push_back(
-        {call.caller, Code::kTimeout, apply::encode_error(state_.header(), state_.revision, "")});
+    completions.push_back({call.caller, Code::kTimeout, error_response(state_)});
   }
   deliver(completions);
 }

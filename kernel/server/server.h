@@ -81,7 +81,7 @@ class Server final : private RaftOutput,
   void proposals_refused(const std::vector<Proposal>& proposals, Code code) override;
   void leadership_started(raft::Term term, raft::Index first) override;
   void leadership_ended() override;
-  void status_changed(const raft::NodeStatus& status) override;
+  void status_changed(const raft::HardState& hard, const raft::SoftState& soft) override;
   void ticked(uint64_t now_ns) override;
   // ApplyOutput.
   void raft(RaftEvent event) override;

@@ -204,6 +204,25 @@ TEST_CASE("a lease's keys go when it expires, and not while it is kept alive", "
   CHECK(gone.reader().root<schema::Response>().getLease().getTtl() == 0);
 }
 
+TEST_CASE("the engine gets what was applied after the interval that was asked for", "[member]") {
+  for (const uint64_t interval_ms : {20, 100, 1000}) {
+    CAPTURE(interval_ms);
+    TestMember member;
+    member.config.freeze_interval_ms = interval_ms;
+    member.start();
+    member.env.advance_ms(3000);
+    const Metric& commits = member.server().metrics().histogram(
+        "etcd_disk_backend_commit_duration_seconds", "",
+        "How long a batch took to reach the engine.", exponential_bounds(0.001, 2, 14));
+    const uint64_t before = commits.count();
+    member.put("k", "v");
+    member.env.advance_ms(interval_ms - 5);
+    CHECK(commits.count() == before);
+    member.env.advance_ms(10);
+    CHECK(commits.count() == before + 1);
+  }
+}
+
 TEST_CASE("a lease lives for one and a half election timeouts at least", "[member]") {
   TestMember member;
   member.config.election_ms = 3000;
