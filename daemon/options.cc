@@ -222,13 +222,13 @@ Status read_addresses(const Given& given, Options& options) {
     return urls.status();
   };
   QUORATE_TRY(read("listen-client-urls", UrlUse::kListen, options.config.listen_client_urls));
-  QUORATE_TRY(read("listen-peer-urls", UrlUse::kListen, options.listen_peer_urls));
+  QUORATE_TRY(read("listen-peer-urls", UrlUse::kListen, options.config.listen_peer_urls));
   QUORATE_TRY(
       read("advertise-client-urls", UrlUse::kAdvertise, options.config.advertise_client_urls));
   QUORATE_TRY(
       read("initial-advertise-peer-urls", UrlUse::kAdvertise, options.config.advertise_peer_urls));
   for (const std::string& url : options.config.listen_client_urls) {
-    const auto& peers = options.listen_peer_urls;
+    const auto& peers = options.config.listen_peer_urls;
     if (std::find(peers.begin(), peers.end(), url) != peers.end()) {
       return refused(
           "{} is in --listen-client-urls and in --listen-peer-urls; give one of them "
@@ -262,7 +262,8 @@ Status read_cluster(const Given& given, Options& options) {
   options.config.initial_cluster_token = given.text("initial-cluster-token");
   auto state = one_of(given, "initial-cluster-state", {"new", "existing"});
   if (!state) return state.status();
-  options.joins_existing = *state == "existing";
+  options.config.initial_cluster_existing = *state == "existing";
+  options.config.strict_reconfig_check = given.flag("strict-reconfig-check");
   for (const std::string& entry : split(given.text("initial-cluster"), ',')) {
     QUORATE_TRY(add_initial_member(entry, options.config.initial_cluster));
   }
@@ -320,20 +321,28 @@ Status read_limits(const Given& given, Options& options) {
   return Status();
 }
 
-Status read_engine(const Given& given, Options& options) {
-  options.config.backend.name = given.text("backend");
-  options.plugin_dir = given.text("plugin-dir");
-  if (options.config.backend.name.empty())
-    return refused("--backend is empty; write lmdb, rocksdb or memory");
-  for (const std::string& setting : given.all("backend-option")) {
+Status read_plugin_options(const Given& given, std::string_view flag,
+                           server::PluginChoice& plugin) {
+  for (const std::string& setting : given.all(flag)) {
     const size_t equals = setting.find('=');
     std::string key = setting.substr(0, equals);
-    for (const auto& [known, value] : options.config.backend.options) {
-      if (known == key) return refused("--backend-option gives '{}' twice; write it once", key);
+    for (const auto& [known, value] : plugin.options) {
+      if (known == key) return refused("--{} gives '{}' twice; write it once", flag, key);
     }
-    options.config.backend.options.emplace_back(std::move(key), setting.substr(equals + 1));
+    plugin.options.emplace_back(std::move(key), setting.substr(equals + 1));
   }
   return Status();
+}
+
+Status read_plugins(const Given& given, Options& options) {
+  options.plugin_dir = given.text("plugin-dir");
+  options.config.backend.name = given.text("backend");
+  if (options.config.backend.name.empty())
+    return refused("--backend is empty; write lmdb, rocksdb or memory");
+  options.config.transport.name = given.text("transport");
+  if (options.config.transport.name.empty()) return refused("--transport is empty; write tcp");
+  QUORATE_TRY(read_plugin_options(given, "backend-option", options.config.backend));
+  return read_plugin_options(given, "transport-option", options.config.transport);
 }
 
 // Gates of what this build does anyway, or what means nothing to it, may be set; the others must
@@ -394,7 +403,7 @@ Status read_all(const Given& given, Options& options) {
   QUORATE_TRY(read_cluster(given, options));
   QUORATE_TRY(read_timing(given, options));
   QUORATE_TRY(read_limits(given, options));
-  QUORATE_TRY(read_engine(given, options));
+  QUORATE_TRY(read_plugins(given, options));
   QUORATE_TRY(read_gates(given));
   QUORATE_TRY(read_log(given, options.log));
   for (const Flag& flag : all_flags()) {
@@ -429,7 +438,7 @@ Result<Options> parse_options(std::span<const std::string> args,
 }
 
 Status check_first_start(const Options& options) {
-  if (options.joins_existing) {
+  if (options.config.initial_cluster_existing) {
     return refused(
         "--initial-cluster-state=existing: joining a cluster is not built yet; write new");
   }

@@ -26,8 +26,6 @@ struct Options {
 
   server::Config config;   // all but reader_threads, which hangs on the machine
   std::string plugin_dir;  // empty: beside the program
-  std::vector<std::string> listen_peer_urls;
-  bool joins_existing = false;
   LogOptions log;
   // Sentences for the log: what was accepted and yet deserves a look.
   std::vector<std::string> warnings;

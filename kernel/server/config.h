@@ -28,12 +28,16 @@ struct Config {
   std::string wal_dir;   // empty: <data_dir>/wal
   PluginChoice backend{"lmdb", {}};
   std::vector<PluginChoice> frontends{{"etcd", {}}};
+  PluginChoice transport{"tcp", {}};
 
+  std::vector<std::string> listen_peer_urls;
   std::vector<std::string> listen_client_urls;
   std::vector<std::string> advertise_client_urls;
   std::vector<std::string> advertise_peer_urls;
   std::vector<InitialMember> initial_cluster;
   std::string initial_cluster_token = "etcd-cluster";
+  bool initial_cluster_existing = false;  // a first start joins instead of founding
+  bool strict_reconfig_check = true;      // refuse a change of members that endangers the quorum
 
   uint64_t heartbeat_ms = 100;  // one raft tick
   uint64_t election_ms = 1000;  // a multiple of it; at least five times

@@ -47,6 +47,10 @@ TEST_CASE("without flags a member has etcd's defaults and LMDB", "[options]") {
   CHECK(options.config.initial_cluster[0].peer_urls == Words{"http://localhost:2380"});
   CHECK(options.config.heartbeat_ms == 100);
   CHECK(options.config.election_ms == 1000);
+  CHECK(options.config.transport.name == "tcp");
+  CHECK(options.config.listen_peer_urls == Words{"http://localhost:2380"});
+  CHECK_FALSE(options.config.initial_cluster_existing);
+  CHECK(options.config.strict_reconfig_check);
   CHECK(options.config.request_bytes_max == 1572864);
   CHECK(options.config.txn_ops_max == 128);
   CHECK(options.config.freeze_interval_ms == 100);
@@ -91,10 +95,13 @@ TEST_CASE("variables set what flags set, under both prefixes", "[options]") {
 TEST_CASE("engine and plugins are chosen by flags of our own", "[options]") {
   const Options options =
       accepted({"--backend=/opt/x.so", "--backend-option", "a=1", "--backend-option=b=c=d",
-                "--transport=tcp", "--plugin-dir=/opt"});
+                "--transport=/opt/y.so", "--transport-option=a=2", "--plugin-dir=/opt"});
   CHECK(options.config.backend.name == "/opt/x.so");
   CHECK(options.config.backend.options ==
         std::vector<std::pair<std::string, std::string>>{{"a", "1"}, {"b", "c=d"}});
+  CHECK(options.config.transport.name == "/opt/y.so");
+  CHECK(options.config.transport.options ==
+        std::vector<std::pair<std::string, std::string>>{{"a", "2"}});
   CHECK(options.plugin_dir == "/opt");
 }
 
@@ -215,6 +222,9 @@ TEST_CASE("a bad setting is refused with one line that says what to write", "[op
       {{"--backend-option=x"}, "--backend-option: 'x' is not key=value"},
       {{"--backend-option=x=1", "--backend-option=x=2"},
        "--backend-option gives 'x' twice; write it once"},
+      {{"--transport="}, "--transport is empty; write tcp"},
+      {{"--transport-option=x=1", "--transport-option=x=2"},
+       "--transport-option gives 'x' twice; write it once"},
       {{"--log-level=loud"},
        "--log-level: 'loud' is unknown; write one of: debug, info, warn, error, panic, fatal"},
       {{"--log-format=xml"}, "--log-format: 'xml' is unknown; write one of: json, console"},
@@ -255,7 +265,7 @@ TEST_CASE("what is not built is refused rather than ignored", "[options]") {
        {"cert-file=x", "trusted-ca-file=x", "client-cert-auth", "peer-auto-tls", "auth-token=jwt",
         "discovery=http://x:1", "discovery-srv=x", "auto-compaction-retention=1h",
         "listen-metrics-urls=http://127.0.0.1:1", "metrics=extensive", "force-new-cluster",
-        "config-file=x", "transport=capnp", "cors=http://x", "host-whitelist=x"}) {
+        "config-file=x", "cors=http://x", "host-whitelist=x"}) {
     const std::string name = flag.substr(0, flag.find('='));
     CHECK(refusal({"--" + flag}) ==
           "--" + name + " is not built yet and must not be ignored; leave it out");
