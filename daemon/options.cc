@@ -437,39 +437,6 @@ Result<Options> parse_options(std::span<const std::string> args,
   return options;
 }
 
-Status check_first_start(const Options& options) {
-  if (options.config.initial_cluster_existing) {
-    return refused(
-        "--initial-cluster-state=existing: joining a cluster is not built yet; write new");
-  }
-  const auto& cluster = options.config.initial_cluster;
-  const auto self = std::find_if(
-      cluster.begin(), cluster.end(),
-      [&](const server::InitialMember& member) { return member.name == options.config.name; });
-  if (self == cluster.end()) {
-    return refused("--name={} is not in --initial-cluster; add {}={} to it, or change the name",
-                   options.config.name, options.config.name,
-                   options.config.advertise_peer_urls.front());
-  }
-  auto in_cluster = self->peer_urls;
-  auto advertised = options.config.advertise_peer_urls;
-  std::sort(in_cluster.begin(), in_cluster.end());
-  std::sort(advertised.begin(), advertised.end());
-  if (in_cluster != advertised) {
-    return refused(
-        "--initial-cluster gives {} the addresses {}, --initial-advertise-peer-urls {}; "
-        "make them equal",
-        options.config.name, fmt::join(in_cluster, ","), fmt::join(advertised, ","));
-  }
-  if (cluster.size() > 1) {
-    return refused(
-        "--initial-cluster names {} members; clusters of several members are not built "
-        "yet, name this one alone",
-        cluster.size());
-  }
-  return Status();
-}
-
 std::string help_text() {
   std::string text =
       "Usage: quorated [flags]\n"

@@ -37,10 +37,6 @@ struct Options {
 Result<Options> parse_options(std::span<const std::string> args,
                               std::span<const std::string> environment);
 
-// What only a first start needs: the member finds itself in the initial cluster, under exactly the
-// addresses it advertises, and the build can start such a cluster.
-Status check_first_start(const Options& options);
-
 std::string help_text();
 std::string version_text();
 

@@ -86,9 +86,6 @@ Status run_member(const Options& options, const Logger& logger) {
   const std::string plugin_dir =
       options.plugin_dir.empty() ? default_plugin_dir() : options.plugin_dir;
   const auto env = make_posix_env();
-  if (!env->files().exists(config.data_dir + "/MEMBER")) {
-    QUORATE_TRY(check_first_start(options));
-  }
   plugin::PluginLoader plugins(plugin_dir, {}, logger.named("plugin"));
   auto server = server::Server::start(*env, std::move(config), plugins, &events, logger);
   if (!server) return server.status();

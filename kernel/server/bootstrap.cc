@@ -26,29 +26,6 @@ Status check_foreign(FileSystem& files, const Config& config) {
   return Status();
 }
 
-// The members of the first start, and which of them this is.
-Result<cluster::Member> initial_self(const Config& config, uint64_t& cluster_id) {
-  std::vector<cluster::NamedPeer> peers;
-  for (const InitialMember& member : config.initial_cluster)
-    peers.push_back({member.name, member.peer_urls});
-  Result<std::vector<cluster::Member>> members =
-      cluster::bootstrap_members(peers, config.initial_cluster_token);
-  if (!members) return std::move(members).error();
-  if (members->size() != 1)
-    return Status(Code::kInvalidArgument, "--initial-cluster names " +
-                                              std::to_string(members->size()) +
-                                              " members; this build starts clusters of one");
-  std::vector<uint64_t> ids;
-  for (const cluster::Member& member : *members) ids.push_back(member.id);
-  cluster_id = cluster::make_cluster_id(ids);
-  const auto self = std::find_if(members->begin(), members->end(),
-                                 [&](const auto& member) { return member.name == config.name; });
-  if (self == members->end())
-    return Status(Code::kInvalidArgument,
-                  "--initial-cluster does not name this member (--name " + config.name + ")");
-  return *self;
-}
-
 wal::Options wal_options(const Config& config) {
   wal::Options options;
   options.dir = wal_dir_of(config);
@@ -77,26 +54,36 @@ Result<storage::OpenedEngine> open_store(Env& env, const Config& config,
   return storage::open_engine(env.files(), options);
 }
 
-// A cluster begins as etcd's does: with committed entries, one for each member, that add it.
-Status write_first_entries(wal::Wal& wal, const cluster::Member& self) {
+// A cluster begins as etcd's does: with committed entries, one for each member, that add it. Every
+// member writes the same ones.
+std::vector<raft::Entry> first_entries(const std::vector<cluster::Member>& members) {
+  std::vector<raft::Entry> entries;
+  for (cluster::Member member : members) {
+    raft::ConfChange change;
+    change.steps.push_back({raft::ConfChangeType::kAddNode, member.id});
+    member.name.clear();  // a member says its name itself, once it runs
+    const Bytes context = apply::encode_entry({.kind = apply::EntryKind::kConfChange, .user = {}},
+                                              cluster::encode_member(member));
+    entries.push_back({1, entries.size() + 1, raft::EntryType::kConfChange,
+                       raft::encode_conf_change(change, context.slice())});
+  }
+  return entries;
+}
+
+// The batch that makes the first start final. A joiner has no entries yet; that it is in term 1, as
+// any cluster is at least, tells its log from one that was made and never begun.
+Status write_first_batch(wal::Wal& wal, std::vector<raft::Entry> entries) {
   raft::Append append;
   append.sequence = 1;
   append.term = 1;
-  raft::ConfChange change;
-  change.steps.push_back({raft::ConfChangeType::kAddNode, self.id});
-  cluster::Member added = self;
-  added.name.clear();  // a member says its name itself, once it runs
-  const Bytes context = apply::encode_entry({.kind = apply::EntryKind::kConfChange, .user = {}},
-                                            cluster::encode_member(added));
-  append.entries.push_back(
-      {1, 1, raft::EntryType::kConfChange, raft::encode_conf_change(change, context.slice())});
-  append.hard_state = raft::HardState{1, 0, 1};
+  append.hard_state = raft::HardState{1, 0, entries.size()};
+  append.entries = std::move(entries);
   append.must_sync = true;
   wal.append(append);
   return wal.sync();
 }
 
-// A log that was made and never given its first entries.
+// A log that was made and never given its first batch.
 bool is_blank(const wal::Recovered& found) {
   return found.log.entries.empty() && found.hard_state.empty() && !found.snapshot;
 }
@@ -110,25 +97,29 @@ Status check_engine_is_blank(const Config& config, const storage::OpenedEngine& 
 }
 
 Status start_anew(Env& env, const Config& config, const plugin::BackendFactory& backend,
-                  const plugin::HostServices& host, const Logger& logger, Bootstrapped& result) {
-  uint64_t cluster_id = 0;
-  Result<cluster::Member> self = initial_self(config, cluster_id);
-  if (!self) return std::move(self).error();
+                  const plugin::HostServices& host, const FetchCluster& fetch, const Logger& logger,
+                  Bootstrapped& result) {
+  const bool joins = config.initial_cluster_existing;
+  Result<FirstCluster> first = joins ? join_cluster(config, fetch) : found_cluster(config, fetch);
+  if (!first) return std::move(first).error();
   Result<storage::OpenedEngine> engine = open_store(env, config, backend, host, logger, true);
   if (!engine) return std::move(engine).error();
   QUORATE_TRY(check_engine_is_blank(config, *engine));
   result.engine = std::move(*engine);
   result.is_new = true;
-  result.member = {cluster_id, self->id, config.initial_cluster_token};
+  result.member = {first->cluster_id, first->member_id, config.initial_cluster_token};
   QUORATE_TRY(write_file_atomically(env.files(), config.data_dir + "/MEMBER",
                                     encode_member_file(result.member)));
   QUORATE_TRY(env.files().remove_all(wal_dir_of(config)));
-  Result<std::unique_ptr<wal::Wal>> wal =
-      wal::Wal::create(env, wal_options(config), {cluster_id, self->id}, std::nullopt, logger);
+  Result<std::unique_ptr<wal::Wal>> wal = wal::Wal::create(
+      env, wal_options(config), {first->cluster_id, first->member_id}, std::nullopt, logger);
   if (!wal) return std::move(wal).error();
-  QUORATE_TRY(write_first_entries(**wal, *self));
-  logger.info("first start: member {} of cluster {}", cluster::id_text(self->id),
-              cluster::id_text(cluster_id));
+  QUORATE_TRY(
+      write_first_batch(**wal, joins ? std::vector<raft::Entry>() : first_entries(first->members)));
+  logger.info("first start: member {} {} cluster {} of {} members",
+              cluster::id_text(first->member_id), joins ? "joins" : "founds",
+              cluster::id_text(first->cluster_id), first->members.size());
+  result.peers = std::move(first->members);
   return (*wal)->close();
 }
 
@@ -204,7 +195,8 @@ Result<MemberFile> decode_member_file(Slice text, const std::string& path) {
 
 Result<Bootstrapped> bootstrap(Env& env, const Config& config,
                                const plugin::BackendFactory& backend,
-                               const plugin::HostServices& host, const Logger& logger) {
+                               const plugin::HostServices& host, const FetchCluster& fetch,
+                               const Logger& logger) {
   Bootstrapped result;
   FileSystem& files = env.files();
   QUORATE_TRY(files.create_dir(config.data_dir));
@@ -217,14 +209,14 @@ Result<Bootstrapped> bootstrap(Env& env, const Config& config,
 
   const Result<bool> log_exists = wal::exists(files, wal_dir_of(config));
   if (!log_exists) return log_exists.error();
-  if (!*log_exists) QUORATE_TRY(start_anew(env, config, backend, host, logger, result));
+  if (!*log_exists) QUORATE_TRY(start_anew(env, config, backend, host, fetch, logger, result));
 
   wal::Recovered found;
   Result<std::unique_ptr<wal::Wal>> wal = wal::Wal::open(env, wal_options(config), logger, found);
   if (!wal) return std::move(wal).error();
   if (!result.is_new && is_blank(found)) {
     wal->reset();
-    QUORATE_TRY(start_anew(env, config, backend, host, logger, result));
+    QUORATE_TRY(start_anew(env, config, backend, host, fetch, logger, result));
     found = {};
     wal = wal::Wal::open(env, wal_options(config), logger, found);
     if (!wal) return std::move(wal).error();

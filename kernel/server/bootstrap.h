@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -19,6 +20,7 @@
 #include "plugin/backend.h"
 #include "raft/raw_node.h"
 #include "server/config.h"
+#include "server/first_cluster.h"
 #include "server/state.h"
 #include "storage/generations.h"
 #include "wal/wal.h"
@@ -40,6 +42,8 @@ struct Bootstrapped {
   std::unique_ptr<FileLock> lock;
   MemberFile member;
   bool is_new = false;
+  // On a first start: the members as they are known before any entry is applied.
+  std::vector<cluster::Member> peers;
   std::unique_ptr<wal::Wal> wal;
   raft::InitialState raft;
   storage::OpenedEngine engine;
@@ -47,11 +51,13 @@ struct Bootstrapped {
 };
 
 // Every error is a sentence for the operator that names the directory: kBusy (another process has
-// it), kInvalidArgument (a directory of etcd's, of another cluster or engine; a cluster of several
-// members, which this build cannot start), kCorrupt, kIoError.
-// backend: outlives what is returned.
+// it), kInvalidArgument (a directory of etcd's, of another cluster or engine, of a member that was
+// removed; an --initial-cluster that does not fit), kUnavailable (a joiner reaches nobody),
+// kCorrupt, kIoError.
+// backend: outlives what is returned. fetch: called on a first start only; null: nobody is asked.
 Result<Bootstrapped> bootstrap(Env& env, const Config& config,
                                const plugin::BackendFactory& backend,
-                               const plugin::HostServices& host, const Logger& logger);
+                               const plugin::HostServices& host, const FetchCluster& fetch,
+                               const Logger& logger);
 
 }  // namespace quorate::server

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Server>> Server::start(Env& env, Config config,
   host.logger = logger.named("engine");
   host.config = server.get();
   Result<Bootstrapped> found =
-      bootstrap(env, server->config_, *backend, host, logger.named("start"));
+      bootstrap(env, server->config_, *backend, host, nullptr, logger.named("start"));
   if (!found) return std::move(found).error();
   server->durable_engine_ = backend->durable();
   server->make_loops(std::move(*found));

@@ -85,6 +85,8 @@ Result<std::unique_ptr<plugin::Backend>> create(FileSystem& files, const OpenOpt
   const std::string dir = generation_dir(options.data_dir, 1);
   QUORATE_TRY(files.create_dir(dir));
   QUORATE_TRY(files.sync_dir(options.data_dir));
+  // The generation must not be younger than the CURRENT that names it.
+  QUORATE_TRY(files.sync_dir(backend_dir(options.data_dir)));
   Result<std::unique_ptr<plugin::Backend>> backend = options.open(dir);
   if (!backend) return backend;
   QUORATE_TRY(

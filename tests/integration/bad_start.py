@@ -46,7 +46,7 @@ def fresh_starts(scratch, build):
     refused(scratch, build, "an unknown engine option", r"no-such-option.*",
             flags=["--backend-option=no-such-option=1"])
     refused(scratch, build, "an unknown flag", r"did you mean --data-dir", flags=["--data-dri=x"])
-    refused(scratch, build, "a member outside its cluster", r"not in --initial-cluster|does not name this member",
+    refused(scratch, build, "a member outside its cluster", r"couldn't find local name",
             flags=["--initial-cluster=other=http://127.0.0.1:1"])
 
     def make_file(member):

@@ -25,9 +25,6 @@ std::string refusal(const Words& args, const Words& environment = {}) {
   const auto options = parse(args, environment);
   return options ? "accepted" : std::string(options.error().message());
 }
-std::string first_start(const Words& args) {
-  return std::string(check_first_start(accepted(args)).message());
-}
 std::string effective(const Options& options, std::string_view flag) {
   for (const auto& [name, value] : options.config.flags) {
     if (name == flag) return value;
@@ -56,7 +53,6 @@ TEST_CASE("without flags a member has etcd's defaults and LMDB", "[options]") {
   CHECK(options.config.freeze_interval_ms == 100);
   CHECK(options.config.progress_interval_ms == 600'000);
   CHECK(options.warnings.empty());
-  CHECK(check_first_start(options).ok());
 }
 
 TEST_CASE("a flag is read as Go reads it", "[options]") {
@@ -115,7 +111,6 @@ TEST_CASE("what kubeadm passes to a member without TLS is accepted", "[options]"
        "--feature-gates=InitialCorruptCheck=true", "--watch-progress-notify-interval=5s",
        "--experimental-initial-corrupt-check=true", "--client-cert-auth=false"});
   CHECK(options.config.listen_client_urls.size() == 2);
-  CHECK(check_first_start(options).ok());
   CHECK(effective(options, "snapshot-count") == "10000");
 }
 
@@ -274,22 +269,19 @@ TEST_CASE("what is not built is refused rather than ignored", "[options]") {
   CHECK(refusal({"--client-cert-auth=0", "--cert-file="}) == "accepted");
 }
 
-TEST_CASE("a first start needs this member in the initial cluster as it advertises itself",
-          "[options]") {
-  CHECK(first_start({"--name=b", "--initial-cluster=a=http://h:1"}) ==
-        "--name=b is not in --initial-cluster; add b=http://localhost:2380 to it, or change the "
-        "name");
-  CHECK(first_start({"--name=a", "--initial-cluster=a=http://h:1"}) ==
-        "--initial-cluster gives a the addresses http://h:1, --initial-advertise-peer-urls "
-        "http://localhost:2380; make them equal");
-  CHECK(first_start({"--initial-cluster-state=existing"}) ==
-        "--initial-cluster-state=existing: joining a cluster is not built yet; write new");
-  CHECK(first_start({"--name=a", "--initial-advertise-peer-urls=http://h:1",
-                     "--initial-cluster=a=http://h:1,b=http://h:2"}) ==
-        "--initial-cluster names 2 members; clusters of several members are not built yet, name "
-        "this one alone");
-  CHECK(first_start({"--name=a", "--initial-advertise-peer-urls=http://h:1,http://h:2",
-                     "--initial-cluster=a=http://h:2,a=http://h:1"}) == "");
+TEST_CASE("the initial cluster lists members by name, each with all its addresses", "[options]") {
+  const Options options = accepted(
+      {"--name=a", "--initial-cluster-state=existing", "--strict-reconfig-check=false",
+       "--initial-cluster=a=http://h:1,b=http://h:2,a=http://h:3", "--initial-cluster-token=t"});
+  const auto& cluster = options.config.initial_cluster;
+  REQUIRE(cluster.size() == 2);
+  CHECK(cluster[0].name == "a");
+  CHECK(cluster[0].peer_urls == Words{"http://h:1", "http://h:3"});
+  CHECK(cluster[1].name == "b");
+  CHECK(cluster[1].peer_urls == Words{"http://h:2"});
+  CHECK(options.config.initial_cluster_token == "t");
+  CHECK(options.config.initial_cluster_existing);
+  CHECK_FALSE(options.config.strict_reconfig_check);
 }
 
 TEST_CASE("what is accepted and yet deserves a look becomes a warning", "[options]") {

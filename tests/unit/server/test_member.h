@@ -63,6 +63,7 @@ class TestMember : private server::ServerEvents {
     config.backend.name = "memory";
     config.frontends = {{"test", {{"harness", address(this)}}}};
     config.advertise_client_urls = {"http://127.0.0.1:2379"};
+    config.advertise_peer_urls = {"http://127.0.0.1:2380"};
     config.initial_cluster = {{"default", {"http://127.0.0.1:2380"}}};
   }
   ~TestMember() override { server_.reset(); }
