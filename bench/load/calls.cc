@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/calls.h"
 
+#include <algorithm>
+
 namespace quorate::bench {
 namespace {
 
@@ -18,6 +20,17 @@ void append_bytes_field(std::string& out, uint32_t field, uint32_t size, char fi
   out.append(size, fill);
 }
 
+std::optional<uint64_t> take_varint(std::string_view& in) {
+  uint64_t value = 0;
+  for (uint32_t shift = 0; shift < 64 && !in.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(in.front());
+    in.remove_prefix(1);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
 uint64_t mixed(uint64_t x) {  // splitmix64
   x += 0x9e3779b97f4a7c15;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -30,6 +43,7 @@ uint64_t mixed(uint64_t x) {  // splitmix64
 CallSource::CallSource(const CallShape& shape) : shape_(shape), random_(shape.seed) {
   message_.assign(kGrpcHead, '\0');
   append_bytes_field(message_, 1, shape.key_bytes, 'k');
+  std::copy(shape.key_prefix.begin(), shape.key_prefix.end(), message_.end() - shape.key_bytes);
   key_offset_ = message_.size() - kKeyDigits;
   if (shape.kind == CallKind::kPut) {
     append_bytes_field(message_, 2, shape.value_bytes, 'v');
@@ -62,6 +76,26 @@ std::string_view CallSource::next() {
 bool CallSource::plausible(size_t reply_bytes) const {
   return shape_.kind == CallKind::kPut ? reply_bytes > kGrpcHead
                                        : reply_bytes > kGrpcHead + shape_.value_bytes;
+}
+
+std::string_view CallSource::key_of(std::string_view message) const {
+  return message.substr(key_offset_ + kKeyDigits - shape_.key_bytes, shape_.key_bytes);
+}
+
+std::optional<int64_t> revision_of(std::string_view reply) {
+  constexpr uint64_t kHeaderTag = 1 << 3 | 2, kRevisionTag = 3 << 3;
+  if (reply.size() < kGrpcHead) return std::nullopt;
+  reply.remove_prefix(kGrpcHead);
+  if (take_varint(reply) != kHeaderTag) return std::nullopt;
+  const auto size = take_varint(reply);
+  if (!size) return std::nullopt;
+  std::string_view header = reply.substr(0, *size);
+  while (!header.empty()) {  // its fields are all numbers
+    const auto tag = take_varint(header), value = take_varint(header);
+    if (!tag || !value) return std::nullopt;
+    if (*tag == kRevisionTag) return static_cast<int64_t>(*value);
+  }
+  return std::nullopt;
 }
 
 }  // namespace quorate::bench

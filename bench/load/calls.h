@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@ struct CallShape {
   uint64_t keys = 10'000;     // how many different ones
   uint32_t key_bytes = 16;    // at least 8
   uint32_t value_bytes = 256;
+  std::string key_prefix;   // key_bytes - 8 at most
   bool random_keys = true;  // uniform; else one after the other
   uint64_t seed = 1;
 };
@@ -30,6 +32,8 @@ class CallSource {
   std::string_view next();
   // Whether a reply's message can be that of a call which did what it was to do.
   bool plausible(size_t reply_bytes) const;
+  // The key in a message that next() gave.
+  std::string_view key_of(std::string_view message) const;
 
  private:
   uint64_t next_key();
@@ -40,5 +44,8 @@ class CallSource {
   uint64_t counter_ = 0;
   uint64_t random_;
 };
+
+// The revision in the head of a reply to a put; enough of its first bytes will do.
+std::optional<int64_t> revision_of(std::string_view reply);
 
 }  // namespace quorate::bench

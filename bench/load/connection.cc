@@ -116,9 +116,13 @@ int Connection::on_header(nghttp2_session* session, const nghttp2_frame* frame, 
   return 0;
 }
 
-int Connection::on_data(nghttp2_session* session, uint8_t, int32_t stream, const uint8_t*,
+int Connection::on_data(nghttp2_session* session, uint8_t, int32_t stream, const uint8_t* data,
                         size_t size, void*) {
   if (auto* call = static_cast<Call*>(nghttp2_session_get_stream_user_data(session, stream))) {
+    if (call->received < call->reply_head.size()) {
+      const size_t count = std::min(size, call->reply_head.size() - call->received);
+      std::memcpy(call->reply_head.data() + call->received, data, count);
+    }
     call->received += size;
   }
   return 0;
@@ -149,7 +153,21 @@ void Connection::on_call_end(std::unique_ptr<Call> call, uint32_t error_code) {
     tally_->failed += !call->ok;
     tally_->implausible += call->ok && !calls_->plausible(call->received);
   }
+  if (call->ok && tally_->record != nullptr) record(*call);
   send_next(std::move(call));
+}
+
+void Connection::record(const Call& call) {
+  const std::string_view key = calls_->key_of(call.message);
+  const std::string_view head(call.reply_head.data(),
+                              std::min(call.received, call.reply_head.size()));
+  const auto revision = revision_of(head);
+  if (!revision) {
+    ++tally_->implausible;
+    return;
+  }
+  std::fprintf(tally_->record, "%.*s %lld\n", static_cast<int>(key.size()), key.data(),
+               static_cast<long long>(*revision));
 }
 
 bool Connection::fail(std::string_view what) {

@@ -3,7 +3,9 @@
 // next is sent. Light on purpose, so that the figures are the server's.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,6 +29,7 @@ struct Tally {
   uint64_t ended = 0;  // counted or not
   uint64_t calls_max = UINT64_MAX;
   uint64_t sent = 0;
+  std::FILE* record = nullptr;  // takes key and revision of each answered put
 };
 
 class Connection {
@@ -38,7 +41,7 @@ class Connection {
   ~Connection();
 
   int fd() const { return fd_; }
-  // Starts that many calls.
+  // Starts that many calls, or fewer where the tally allows no more.
   void start(uint32_t outstanding);
   // Reads what is there and goes on with it. False: the connection is over; error() says why.
   bool on_readable();
@@ -53,6 +56,7 @@ class Connection {
     std::string message;
     size_t sent = 0;
     size_t received = 0;
+    std::array<char, 64> reply_head{};
     uint64_t begin_ns = 0;
     size_t place = 0;  // in live_
     bool ok = false;
@@ -60,6 +64,7 @@ class Connection {
   };
 
   void send_next(std::unique_ptr<Call> call);
+  void record(const Call& call);
   void on_call_end(std::unique_ptr<Call> call, uint32_t error_code);
   bool fail(std::string_view what);
   static void set_callbacks(nghttp2_session_callbacks* callbacks);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -30,6 +31,7 @@ namespace {
 
 namespace po = boost::program_options;
 constexpr int kPollMs = 10;
+constexpr int kPacedPollMs = 1;
 
 struct Settings {
   std::string endpoint = "127.0.0.1:2379";
@@ -39,6 +41,8 @@ struct Settings {
   double warmup_seconds = 1;
   double seconds = 5;
   bool fill = false;
+  double rate = 0;  // calls a second at most; 0: as many as come back
+  std::string record;
   pid_t server_pid = 0;
   bool json = false;
 };
@@ -73,7 +77,10 @@ int connect_to(const std::string& endpoint) {
 class Phase {
  public:
   Phase(const Settings& settings, CallSource* calls, Tally* tally)
-      : tally_(tally), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+      : tally_(tally),
+        epoll_(epoll_create1(EPOLL_CLOEXEC)),
+        rate_(settings.rate),
+        begin_ns_(now_ns()) {
     const uint32_t count = std::min(settings.connections, settings.outstanding);
     for (uint32_t i = 0; i < count; ++i) {
       const int fd = connect_to(settings.endpoint);
@@ -86,18 +93,20 @@ class Phase {
       epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
     }
     for (uint32_t i = 0; i < count; ++i) {
-      Connection& connection = *connections_[i];
-      connection.start(settings.outstanding / count + (i < settings.outstanding % count));
-      go_on(connection, connection.flush());
+      shares_.push_back(settings.outstanding / count + (i < settings.outstanding % count));
     }
+    if (rate_ > 0) tally_->calls_max = 0;
+    top_up();
   }
   ~Phase() { close(epoll_); }
 
   // Works until the clock has passed `until_ns`, or until no call is under way.
   void run_until(uint64_t until_ns) {
     epoll_event events[64];
-    while (now_ns() < until_ns && under_way() > 0) {
-      const int count = epoll_wait(epoll_, events, std::size(events), kPollMs);
+    while (now_ns() < until_ns && (paced() || under_way() > 0)) {
+      if (paced()) allow_more();
+      const int count =
+          epoll_wait(epoll_, events, std::size(events), paced() ? kPacedPollMs : kPollMs);
       for (int i = 0; i < count; ++i) {
         auto& connection = *static_cast<Connection*>(events[i].data.ptr);
         bool alive = true;
@@ -105,6 +114,7 @@ class Phase {
         if (alive && events[i].events & ~EPOLLOUT) alive = connection.on_readable();
         go_on(connection, alive);
       }
+      if (tally_->record != nullptr) std::fflush(tally_->record);
     }
   }
   // Sends nothing new and waits for what is under way.
@@ -114,6 +124,23 @@ class Phase {
   }
 
  private:
+  bool paced() const { return rate_ > 0 && tally_->sending; }
+  // What the rate allows by now. Calls that could not go in time are not made up for: no bursts.
+  void allow_more() {
+    const double allowed = rate_ * static_cast<double>(now_ns() - begin_ns_) / 1e9 - forgone_;
+    const auto whole = static_cast<uint64_t>(std::max(allowed, 0.0));
+    tally_->calls_max = whole;
+    top_up();
+    if (tally_->sent < whole) forgone_ += static_cast<double>(whole - tally_->sent);
+  }
+  void top_up() {
+    for (size_t i = 0; i < connections_.size(); ++i) {
+      Connection& connection = *connections_[i];
+      if (connection.under_way() >= shares_[i]) continue;
+      connection.start(shares_[i] - connection.under_way());
+      go_on(connection, connection.flush());
+    }
+  }
   void go_on(Connection& connection, bool alive) {
     if (!alive) throw std::runtime_error("a connection ended: " + connection.error());
     epoll_event event{};
@@ -129,7 +156,11 @@ class Phase {
 
   Tally* const tally_;
   const int epoll_;
+  const double rate_;
+  const uint64_t begin_ns_;
+  double forgone_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<uint32_t> shares_;  // of the outstanding calls, by connection
 };
 
 // Puts every key once, so that gets find something.
@@ -139,6 +170,7 @@ void fill(const Settings& settings) {
   filling.calls.random_keys = false;
   filling.outstanding = 256;
   filling.connections = 8;
+  filling.rate = 0;
   CallSource calls(filling.calls);
   Tally tally;
   tally.calls_max = filling.calls.keys;
@@ -163,6 +195,12 @@ uint64_t after_seconds(double seconds) {
 Outcome measure(const Settings& settings) {
   CallSource calls(settings.calls);
   Outcome outcome;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> record(
+      settings.record.empty() ? nullptr : std::fopen(settings.record.c_str(), "a"), &std::fclose);
+  if (!settings.record.empty() && !record) {
+    throw std::runtime_error(fmt::format("--record {}: {}", settings.record, strerror(errno)));
+  }
+  outcome.tally.record = record.get();
   Phase phase(settings, &calls, &outcome.tally);
   phase.run_until(after_seconds(settings.warmup_seconds));
 
@@ -260,6 +298,9 @@ bool parse(int argc, char** argv, Settings& settings) {
   add("keys", po::value(&calls.keys)->default_value(calls.keys), "different keys, 10^8 at most");
   add("key-bytes", po::value(&calls.key_bytes)->default_value(calls.key_bytes), "8 at least");
   add("value-bytes", po::value(&calls.value_bytes)->default_value(calls.value_bytes), "of a put");
+  add("key-prefix", po::value(&calls.key_prefix), "the keys begin so; key-bytes - 8 at most");
+  add("rate", po::value(&settings.rate)->default_value(0), "calls a second at most; 0: any");
+  add("record", po::value(&settings.record), "append key and revision of each answered put here");
   add("order", po::value(&order)->default_value("random"), "of the keys: random or sequential");
   add("seed", po::value(&calls.seed)->default_value(1), "of random keys");
   add("fill", po::bool_switch(&settings.fill), "put every key once before");
@@ -280,6 +321,12 @@ bool parse(int argc, char** argv, Settings& settings) {
   }
   if (calls.key_bytes < 8 || calls.keys == 0 || calls.keys > 100'000'000) {
     throw std::runtime_error("--key-bytes is at least 8, --keys from 1 to 10^8");
+  }
+  if (calls.key_prefix.size() > calls.key_bytes - 8) {
+    throw std::runtime_error("--key-prefix leaves no room for 8 digits in --key-bytes");
+  }
+  if (!settings.record.empty() && call != "put") {
+    throw std::runtime_error("--record is for puts");
   }
   if (settings.connections == 0 || settings.outstanding == 0) {
     throw std::runtime_error("--connections and --outstanding are at least 1");

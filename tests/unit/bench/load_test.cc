@@ -55,6 +55,33 @@ TEST_CASE("a put is a framed PutRequest with a numbered key", "[load]") {
   CHECK(calls.path() == "/etcdserverpb.KV/Put");
 }
 
+TEST_CASE("keys begin with their prefix", "[load]") {
+  CallShape shape;
+  shape.key_bytes = 14;
+  shape.key_prefix = "m1/";
+  shape.random_keys = false;
+  CallSource calls(shape);
+  calls.next();
+  const std::string message = call(calls);
+  CHECK(message.substr(7, 14) == "m1/kkk00000001");
+  CHECK(calls.key_of(message) == "m1/kkk00000001");
+}
+
+TEST_CASE("the revision is found in the head of a put's reply", "[load]") {
+  const std::string framed("\0\0\0\0\0", 5);
+  CHECK(revision_of(framed + "\x0a\x09\x08\x05\x10\x06\x18\x80\x02\x20\x07") == 256);
+  CHECK(revision_of(framed + "\x0a\x04\x08\x05\x18\x07" + std::string(90, 'x')) == 7);
+}
+
+TEST_CASE("a reply without a revision, or cut before it, gives none", "[load]") {
+  const std::string framed("\0\0\0\0\0", 5);
+  CHECK(revision_of("") == std::nullopt);
+  CHECK(revision_of(framed) == std::nullopt);
+  CHECK(revision_of(framed + "\x0a\x02\x08\x05") == std::nullopt);
+  CHECK(revision_of(framed + "\x12\x02\x18\x05") == std::nullopt);
+  CHECK(revision_of(framed + "\x0a\x09\x08\x05\x10\x06\x18\x80") == std::nullopt);
+}
+
 TEST_CASE("a serializable range says so", "[load]") {
   CallShape shape;
   shape.kind = CallKind::kRange;
