@@ -10,6 +10,7 @@ import argparse
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -37,7 +38,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_until(what, condition, seconds=READY_SECONDS):
+def wait_until(what, condition, seconds=READY_SECONDS, every=0.01):
     """Polls until condition() is true, and returns its value."""
     deadline = time.monotonic() + seconds
     while True:
@@ -46,7 +47,7 @@ def wait_until(what, condition, seconds=READY_SECONDS):
             return value
         if time.monotonic() > deadline:
             raise TestFailed(f"{what} did not happen within {seconds} s")
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 def spawn(command, **options):
@@ -90,6 +91,9 @@ class Member:
         self.prefix = list(prefix)  # a tracer, for fault injection
         self.environment = environment
         self.process = None
+        self.advertised_peer_url = self.peer_url  # another one when a proxy stands before it
+        self.initial_cluster = f"{name}={self.peer_url}"
+        self.initial_state = "new"
 
     @property
     def endpoint(self):
@@ -109,8 +113,9 @@ class Member:
             f"--listen-client-urls={url}",
             f"--advertise-client-urls={url}",
             f"--listen-peer-urls={self.peer_url}",
-            f"--initial-advertise-peer-urls={self.peer_url}",
-            f"--initial-cluster={self.name}={self.peer_url}",
+            f"--initial-advertise-peer-urls={self.advertised_peer_url}",
+            f"--initial-cluster={self.initial_cluster}",
+            f"--initial-cluster-state={self.initial_state}",
             "--logger=zap",
         ] + own + self.flags
 
@@ -167,9 +172,19 @@ class Member:
 
     def kill(self):
         """As a power cut for the process: SIGKILL."""
-        if self.process is not None and self.process.poll() is None:
+        if self.running():
             os.kill(self.server_pid() or self.process.pid, signal.SIGKILL)
             self.process.wait()
+
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def pause(self):
+        """The process stands still, its connections stay open."""
+        os.kill(self.server_pid(), signal.SIGSTOP)
+
+    def resume(self):
+        os.kill(self.server_pid(), signal.SIGCONT)
 
     def stop(self):
         """SIGTERM; the exit code."""
@@ -191,7 +206,15 @@ class Member:
         return json.loads(line)["msg"] if line.startswith("{") else line
 
     def log_tail(self, lines=15):
-        return "\n".join(self.log().splitlines()[-lines:])
+        """The last lines; of neighbours that differ in numbers alone, the last."""
+        told, last = [], None
+        for line in self.log().splitlines():
+            words = re.sub(r"\d+", "#", line)
+            if words == last:
+                told.pop()
+            told.append(line)
+            last = words
+        return "\n".join(told[-lines:])
 
     def __enter__(self):
         return self

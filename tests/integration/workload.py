@@ -165,7 +165,7 @@ class Model:
         if lost:
             raise TestFailed(f"answered writes at {sorted(lost)[:5]} are not in the store, which "
                              f"went from revision {self.revision} to {current}")
-        for revision, changes in _history(member, self.revision + 1, current):
+        for revision, changes in watch_history(member, self.revision + 1, current):
             write = known.pop(revision, None)
             if write is None:
                 write = next((one for one in unknown if one.changes == changes), None)
@@ -206,7 +206,7 @@ def _current_revision(member):
         return reply.header.revision
 
 
-def _history(member, first, last):
+def watch_history(member, first, last):
     """(revision, changes) of each revision from first to last, as a watch tells it."""
     if first > last:
         return

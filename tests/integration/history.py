@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients on few keys, and what they asked and were told as a history for build/bin/history_check.
+
+Each client has one call under way. A call without an answer may still take effect later, so its
+client goes on under a new name and its value is never written again. Keys change from round to
+round: what a round left unknown does not weigh on the next.
+"""
+
+import json
+import os
+import random
+import subprocess
+import threading
+import time
+
+import grpc
+from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
+
+from cluster import TestFailed
+from clusters import channel_to
+
+KEYS = 4
+CALL_SECONDS = 2
+BACKOFF_SECONDS = 0.02
+THINK_SECONDS = 0.005  # between calls, so that the servers keep the machine
+SHARES = (("put", 30), ("get", 35), ("cas", 20), ("delete", 5), ("serializable", 10))
+
+
+class Recorder:
+    """Clients that run from start() to stop(); lines go to `path`."""
+
+    def __init__(self, path, members, clients, seed, revision=1):
+        self.path = path
+        self.members = members  # shared with the caller, who may change it
+        self._file = open(path, "w", encoding="ascii")
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._round = 0
+        self.done = 0
+        self.unknown = 0
+        self.acknowledged_at = []
+        self.error = None
+        self.write({"op": "start", "revision": revision, "closed": False})
+        self._clients = [Client(self, number, random.Random(f"{seed}/{number}"))
+                         for number in range(clients)]
+        for client in self._clients:
+            client.start()
+
+    def new_round(self):
+        self._round += 1
+
+    def key(self, generator):
+        return f"history/{self._round}/{generator.randrange(KEYS)}"
+
+    def write(self, line):
+        with self._lock:
+            self._file.write(json.dumps(line) + "\n")
+
+    def stopping(self):
+        return self._stopping.is_set()
+
+    def note(self, line):
+        """Counts an operation, and when writes were acknowledged."""
+        with self._lock:
+            if "return" not in line:
+                self.unknown += line["outcome"] == "unknown"
+                return
+            self.done += 1
+            if line["op"] != "get":
+                self.acknowledged_at.append(line["return"])
+
+    def longest_silence(self, since_ns):
+        """Seconds of the longest time without an acknowledged write since then."""
+        with self._lock:
+            times = sorted([since_ns] + [at for at in self.acknowledged_at if at > since_ns])
+        times.append(time.monotonic_ns())
+        return max(b - a for a, b in zip(times, times[1:])) / 1e9
+
+    def stop(self):
+        self._stopping.set()
+        for client in self._clients:
+            client.join()
+        self._file.close()
+        if self.error:
+            raise TestFailed(f"a client met what it does not understand: {self.error}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if kind is None:
+            self.stop()
+        else:
+            self._stopping.set()
+
+    def check(self, build):
+        """The checker's verdict, in one line; a violation fails."""
+        program = os.path.join(build, "bin", "history_check")
+        if not os.path.exists(program):
+            raise TestFailed(f"{program} is not there; build it: ninja -C {build} history_check")
+        done = subprocess.run([program, self.path], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise TestFailed(f"the history of {self.done} calls ({self.path}) was refused with "
+                             f"{done.returncode}:\n{done.stdout}")
+        return done.stdout.strip()
+
+
+class Client(threading.Thread):
+    def __init__(self, recorder, number, generator):
+        super().__init__(daemon=True)
+        self._recorder = recorder
+        self._number = number
+        self._life = 0
+        self._values = 0
+        self._random = generator
+        self._member = None
+        self._channel = None
+        self._kv = None
+        self._seen = {}  # key -> (value, mod_revision) as last heard
+
+    def _use_another_member(self):
+        if self._channel:
+            self._channel.close()
+        self._member = self._random.choice(list(self._recorder.members))
+        self._channel = channel_to(self._member)
+        self._kv = rpc_pb2_grpc.KVStub(self._channel)
+
+    def run(self):
+        try:
+            self._use_another_member()
+            while not self._recorder.stopping():
+                self._one_call()
+                time.sleep(THINK_SECONDS)
+        except Exception as error:  # a client that ends early would pass for one that is content
+            self._recorder.error = repr(error)
+        finally:
+            self._channel.close()
+
+    def _one_call(self):
+        kind = self._random.choices([name for name, _ in SHARES], [many for _, many in SHARES])[0]
+        key = self._recorder.key(self._random)
+        line, call = getattr(self, f"_ask_{kind}")(key)
+        line = {"client": f"c{self._number}.{self._life}", "member": self._member.name, "key": key,
+                **line, "invoke": time.monotonic_ns()}
+        try:
+            answer = call()
+            line["return"] = time.monotonic_ns()
+            line.update(answer)
+        except grpc.RpcError as error:
+            self._failed(line, error)
+        self._recorder.write(line)
+        self._recorder.note(line)
+
+    def _failed(self, line, error):
+        line["error"] = f"{error.code().name}: {error.details()}"
+        if "failed to connect" in line["error"]:
+            line["outcome"] = "not_done"
+        else:
+            line["outcome"] = "unknown"
+            self._life += 1
+        time.sleep(BACKOFF_SECONDS)
+        self._use_another_member()
+
+    def _value(self):
+        self._values += 1
+        return f"{self._number}-{self._values}"
+
+    def _ask_put(self, key):
+        value = self._value()
+
+        def call():
+            reply = self._kv.Put(rpc_pb2.PutRequest(key=key.encode(), value=value.encode()),
+                                 timeout=CALL_SECONDS)
+            self._seen[key] = (value, reply.header.revision)
+            return {"rev": reply.header.revision}
+        return {"op": "put", "value": value}, call
+
+    def _ask_get(self, key, serializable=False):
+        def call():
+            reply = self._kv.Range(rpc_pb2.RangeRequest(key=key.encode(), serializable=serializable),
+                                   timeout=CALL_SECONDS)
+            return {"rev": reply.header.revision, **self._shown(key, reply.kvs)}
+        line = {"op": "get"}
+        if serializable:
+            line["serializable"] = True
+        return line, call
+
+    def _shown(self, key, pairs):
+        if not pairs:
+            self._seen[key] = (None, 0)
+            return {"value": None}
+        value, mod = pairs[0].value.decode(), pairs[0].mod_revision
+        self._seen[key] = (value, mod)
+        return {"value": value, "mod": mod}
+
+    def _ask_serializable(self, key):
+        return self._ask_get(key, serializable=True)
+
+    def _ask_delete(self, key):
+        def call():
+            reply = self._kv.DeleteRange(rpc_pb2.DeleteRangeRequest(key=key.encode()),
+                                         timeout=CALL_SECONDS)
+            self._seen[key] = (None, 0)
+            return {"rev": reply.header.revision, "deleted": reply.deleted}
+        return {"op": "delete"}, call
+
+    def _ask_cas(self, key):
+        """On what this client last heard of the key, by revision or by value."""
+        value = self._value()
+        old_value, old_mod = self._seen.get(key, (None, 0))
+        by_value = old_value is not None and self._random.random() < 0.5
+        if by_value:
+            compare = rpc_pb2.Compare(key=key.encode(), target=rpc_pb2.Compare.VALUE,
+                                      result=rpc_pb2.Compare.EQUAL, value=old_value.encode())
+        else:
+            compare = rpc_pb2.Compare(key=key.encode(), target=rpc_pb2.Compare.MOD,
+                                      result=rpc_pb2.Compare.EQUAL, mod_revision=old_mod)
+        request = rpc_pb2.TxnRequest(
+            compare=[compare],
+            success=[rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(
+                key=key.encode(), value=value.encode()))],
+            failure=[rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=key.encode()))])
+
+        def call():
+            reply = self._kv.Txn(request, timeout=CALL_SECONDS)
+            if reply.succeeded:
+                self._seen[key] = (value, reply.header.revision)
+            else:
+                self._shown(key, reply.responses[0].response_range.kvs)
+            return {"rev": reply.header.revision, "succeeded": reply.succeeded}
+        condition = {"if_value": old_value} if by_value else {"if_mod": old_mod}
+        return {"op": "cas", "value": value, **condition}, call
