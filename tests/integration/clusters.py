@@ -164,7 +164,7 @@ class Cluster:
             return reply.header.revision
 
     def lag(self, member):
-        """Revisions that a member is behind the leader, with those of the time between the looks."""
+        """Revisions that a member is behind the leader, with those between the two looks."""
         leader = self.leader()
         reached = self.revision(member)
         return max(self.revision(leader) - reached, 0)

@@ -91,8 +91,8 @@ def campaign(given, fault):
         puts = load.acknowledged()
         cluster.wait_healthy()
         revision = check_nothing_lost(cluster, puts)
-        print(f"{fault}: {rounds} rounds, {len(puts)} acknowledged puts on every member, HashKV equal "
-              f"at revision {revision}", flush=True)
+        print(f"{fault}: {rounds} rounds, {len(puts)} acknowledged puts on every member, HashKV "
+              f"equal at revision {revision}", flush=True)
         said = recorder.check(given.build)
         print(f"{fault}: {recorder.done} answered and {recorder.unknown} unanswered calls: {said}")
 
@@ -100,7 +100,8 @@ def campaign(given, fault):
 def main():
     parser = arguments(__doc__)
     cluster_arguments(parser)
-    parser.add_argument("--fault", action="append", choices=FAULTS, help="one kind; all unless given")
+    parser.add_argument("--fault", action="append", choices=FAULTS,
+                        help="one kind; all unless given")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--minutes", type=float, help="go on for so long at least")
     parser.add_argument("--rate", type=float, default=5000,

@@ -178,8 +178,8 @@ class Client(threading.Thread):
 
     def _ask_get(self, key, serializable=False):
         def call():
-            reply = self._kv.Range(rpc_pb2.RangeRequest(key=key.encode(), serializable=serializable),
-                                   timeout=CALL_SECONDS)
+            reply = self._kv.Range(rpc_pb2.RangeRequest(
+                key=key.encode(), serializable=serializable), timeout=CALL_SECONDS)
             return {"rev": reply.header.revision, **self._shown(key, reply.kvs)}
         line = {"op": "get"}
         if serializable:

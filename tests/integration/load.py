@@ -165,6 +165,6 @@ def check_nothing_lost(cluster, puts):
             raise TestFailed(f"{member.name} ({member.engine}) lacks {len(missing)} of {len(puts)} "
                              f"acknowledged puts at revision {revision}; the first: {first}")
         if wrong:
-            raise TestFailed(f"{member.name} ({member.engine}) holds {len(wrong)} acknowledged puts "
-                             f"otherwise: {wrong[:5]}")
+            raise TestFailed(f"{member.name} ({member.engine}) holds {len(wrong)} acknowledged "
+                             f"puts otherwise: {wrong[:5]}")
     return revision

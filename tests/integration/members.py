@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""etcdctl member ..., move-leader and endpoint ... --cluster against three members of ours and three
-of Debian's etcd-server, compared as compare.py does for one. Member ids come from addresses, so what
-etcd sorts by id is sorted here by name.
+"""etcdctl member ..., move-leader and endpoint ... --cluster against three members of ours and
+three of Debian's etcd-server, compared as compare.py does for one. Member ids come from addresses,
+so what etcd sorts by id is sorted here by name.
 """
 
 import json
@@ -133,8 +133,8 @@ class Calls:
     def learner(self):
         """One that never starts."""
         url, other = self.new_address("new"), self.new_address("newer")
-        out = self.do("member", "add", "new", "--learner", f"--peer-urls={url}", label="add a learner",
-                      learn="new")
+        out = self.do("member", "add", "new", "--learner", f"--peer-urls={url}",
+                      label="add a learner", learn="new")
         number = re.search(r"Member\s+([0-9a-f]+) added", out)
         if not number:
             raise TestFailed(f"a learner was not added: {out}")

@@ -4,11 +4,12 @@
 delayed, and healed.
 
 Members advertise the proxy's addresses and listen on others. All members share one address of a
-target, so who dialled is found out by the owner of the dialling socket. A direction is of bytes, not
-of connections: "m1 to m2" is what m1 sends on the connections it dialled and on those it accepted.
+target, so who dialled is found out by the owner of the dialling socket. A direction is of bytes,
+not of connections: "m1 to m2" is what m1 sends on the connections it dialled and on those it
+accepted.
 
-As a process it takes one JSON object a line on stdin and answers each with one on stdout; `Proxy` is
-the other end of that. It ends with its stdin.
+As a process it takes one JSON object a line on stdin and answers each with one on stdout; `Proxy`
+is the other end of that. It ends with its stdin.
 """
 
 import asyncio
@@ -52,8 +53,8 @@ class Proxy:
         self._ask(do="runs", name=name, pid=pid)
 
     def cut(self, sender, receiver, how="swallow"):
-        """Nothing gets from sender to receiver. how: "swallow" loses the bytes, and healing ends the
-        connections that lost some; "hold" keeps them, as a network does that loses packets."""
+        """Nothing gets from sender to receiver. how: "swallow" loses the bytes, and healing ends
+        the connections that lost some; "hold" keeps them, as a network does that loses packets."""
         self._ask(do="cut", sender=sender, receiver=receiver, how=how)
 
     def delay(self, sender, receiver, seconds):

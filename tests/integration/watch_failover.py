@@ -108,8 +108,7 @@ class Watcher(Roamer):
         requests.put(rpc_pb2.WatchRequest(create_request=rpc_pb2.WatchCreateRequest(
             key=b"\0", range_end=b"\0", start_revision=self.next)))
         call = rpc_pb2_grpc.WatchStub(self.channel).Watch(iter(requests.get, None))
-        stopper = threading.Thread(target=lambda: (self.stopping.wait(), call.cancel()), daemon=True)
-        stopper.start()
+        threading.Thread(target=lambda: (self.stopping.wait(), call.cancel()), daemon=True).start()
         try:
             for reply in call:
                 if reply.compact_revision:
@@ -147,8 +146,8 @@ class Keeper(Roamer):
             requests.put(rpc_pb2.LeaseKeepAliveRequest(ID=self.lease))
             reply = next(call, None)
             if reply is not None and reply.TTL <= 0:
-                raise TestFailed(f"lease {self.lease:x} was kept alive {self.answers} times through "
-                                 f"{self.moves} moves, and {self.member.name} says it is gone")
+                raise TestFailed(f"lease {self.lease:x} was kept alive {self.answers} times "
+                                 f"through {self.moves} moves, and {self.member.name} says it is gone")
             self.answers += reply is not None
         finally:
             requests.put(None)
@@ -207,8 +206,8 @@ def check_watchers(cluster, watchers, writer, first):
         for revision, changes in history:
             told = writer.acknowledged.get(revision)
             if told is not None and told != changes:
-                raise TestFailed(f"revision {revision} was acknowledged as {told}, and {member.name} "
-                                 f"holds {changes}")
+                raise TestFailed(f"revision {revision} was acknowledged as {told}, and "
+                                 f"{member.name} holds {changes}")
         missing = writer.acknowledged.keys() - {revision for revision, _ in history}
         if missing:
             raise TestFailed(f"{member.name} lacks acknowledged revisions {sorted(missing)[:5]}")
@@ -224,8 +223,8 @@ def compare(expected, events, name, member):
     at = next((i for i, (a, b) in enumerate(zip(expected, events)) if a != b),
               min(len(expected), len(events)))
     raise TestFailed(f"{name} was told {len(events)} events, the history of {member.name} has "
-                     f"{len(expected)}; they part at number {at}: told {events[at:at + 3]}, expected "
-                     f"{expected[at:at + 3]}, after {expected[max(at - 1, 0):at]}")
+                     f"{len(expected)}; they part at number {at}: told {events[at:at + 3]}, "
+                     f"expected {expected[at:at + 3]}, after {expected[max(at - 1, 0):at]}")
 
 
 def check_lost_lease(cluster, watcher):
@@ -248,7 +247,8 @@ def campaign(given):
         watchers = [Watcher(cluster.members, random.Random(generator.random()), first)
                     for _ in range(given.watches)]
         writer = Writer(cluster.members, random.Random(generator.random()))
-        keeper = Keeper(cluster.members, random.Random(generator.random()), grant(cluster, KEPT_KEY))
+        keeper = Keeper(cluster.members, random.Random(generator.random()),
+                        grant(cluster, KEPT_KEY))
         clients = [*watchers, writer, keeper]
         for client in clients:
             client.start()
@@ -273,8 +273,8 @@ def campaign(given):
             raise TestFailed(f"the key of the forgotten lease was deleted {len(deletions)} times")
         print(f"{given.rounds} leaders killed: {given.watches} watches, re-opened "
               f"{', '.join(str(watcher.moves) for watcher in watchers)} times, were each told "
-              f"{len(watchers[0].events)} events to revision {last}, once and in order; a lease kept "
-              f"alive {keeper.answers} times lived on, one that was not expired once")
+              f"{len(watchers[0].events)} events to revision {last}, once and in order; a lease "
+              f"kept alive {keeper.answers} times lived on, one that was not expired once")
 
 
 def main():
