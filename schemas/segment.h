@@ -66,6 +66,14 @@ class SegmentBuilder {
     return message_->template initRoot<T>();
   }
 
+  // A copy of a message as the new one, to be changed.
+  template <typename T>
+  typename T::Builder start_copy(typename T::Reader from) {
+    start<T>(from.totalSize().wordCount * sizeof(capnp::word));
+    message_->setRoot(from);
+    return message_->template getRoot<T>();
+  }
+
   // The message's bytes, valid until the next start() or the end of this object.
   std::string_view finish() {
     auto segments = message_->getSegmentsForOutput();
