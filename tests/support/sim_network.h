@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network in the test's own time, behind the transport table: servers of one TestEnv that load
+// the plugin() below reach each other through it. Links have a delay and may be cut one way or
+// both; a server that is destroyed looks to the others like a process that died.
+//
+//   SimNetwork network(env);
+//   ... servers with transport {"sim", {{"network", network.address()}}} ...
+//   network.cut("http://a", "http://b");     // what a says does not reach b
+//   network.heal();
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/random.h"
+#include "quorate/plugin.h"
+#include "quorate/transport.h"
+#include "support/test_env.h"
+
+namespace quorate::test {
+
+class SimNetwork {
+ public:
+  explicit SimNetwork(TestEnv& env, uint64_t seed = 1);
+  ~SimNetwork();
+
+  static const quorate_plugin& plugin();
+  // The value of the transport's option "network".
+  std::string address() const { return std::to_string(reinterpret_cast<uintptr_t>(this)); }
+
+  // By URL, as the servers listen.
+  void cut(const std::string& from, const std::string& to) { cut_.insert({from, to}); }
+  void cut_both(const std::string& a, const std::string& b) {
+    cut(a, b);
+    cut(b, a);
+  }
+  void heal() { cut_.clear(); }
+  // Of a message on its way: min to max.
+  void set_delay_ns(uint64_t min, uint64_t max) {
+    delay_min_ns_ = min;
+    delay_max_ns_ = max;
+  }
+  // One message in `n` is lost; 0: none.
+  void lose_one_in(uint64_t n) { lose_one_in_ = n; }
+
+  uint64_t messages() const { return messages_; }
+  uint64_t snapshots() const { return snapshots_; }
+
+ private:
+  friend struct SimTable;
+  struct Node;
+  class Clockwork;
+  struct Stream;
+  using Action = std::function<void()>;
+
+  void later(uint64_t delay_ns, Action action);
+  // Runs `action` when what `from` says has come to `to`, if it comes, and both still live.
+  void carry(Node& from, Node& to, Action action);
+  void look_at_links();
+  void look_at_link(Node& node, uint64_t peer);
+  Node* node_of(uint64_t id);
+  Node* node_at(const std::string& url);
+  Node* live(uint64_t serial);
+  bool passes(const Node& from, const Node& to) const;
+  void remove(Node* node);
+  uint64_t delay();
+
+  TestEnv& env_;
+  Random random_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Clockwork> clockwork_;
+  std::map<uint64_t, std::unique_ptr<Node>> nodes_;  // by serial
+  uint64_t next_serial_ = 1;
+  uint64_t next_token_ = 1;
+  std::set<std::pair<std::string, std::string>> cut_;
+  uint64_t delay_min_ns_ = 200'000, delay_max_ns_ = 800'000;
+  uint64_t lose_one_in_ = 0;
+  uint64_t messages_ = 0, snapshots_ = 0;
+};
+
+}  // namespace quorate::test
