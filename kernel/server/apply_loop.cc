@@ -255,6 +255,10 @@ void ApplyLoop::take(Ask& event) {
   for (const Question& question : event.questions) answer_question(question);
 }
 
+void ApplyLoop::take(AnsweredByLeader& event) {
+  complete(event.call, event.code, std::move(event.response));
+}
+
 void ApplyLoop::take(CancelCall& event) {
   const std::optional<PendingCall> call = parts_.pending->take(event.call);
   if (!call) return;

@@ -42,6 +42,12 @@ struct ReadsReady {
 struct Ask {  // answered now, from this member's own state
   std::vector<Question> questions;
 };
+// What the leader said to a question that was handed to it.
+struct AnsweredByLeader {
+  uint64_t call = 0;
+  Code code = Code::kOk;
+  Bytes response;
+};
 struct LeadershipStarted {
   raft::Term term = 0;
   raft::Index first = 0;
@@ -91,9 +97,9 @@ struct WindDown {
   std::function<void()> done;
 };
 
-using ApplyEvent = std::variant<Committed, ReadsReady, Ask, LeadershipStarted, LeadershipEnded,
-                                Tick, EngineCommitted, WatchOpen, WatchAdd, WatchCall, CaughtUp,
-                                PullOpen, PullCall, CancelCall, WindDown>;
+using ApplyEvent = std::variant<Committed, ReadsReady, Ask, AnsweredByLeader, LeadershipStarted,
+                                LeadershipEnded, Tick, EngineCommitted, WatchOpen, WatchAdd,
+                                WatchCall, CaughtUp, PullOpen, PullCall, CancelCall, WindDown>;
 
 // What leaves the loop. All [apply loop]; must only post.
 class ApplyOutput {
@@ -133,6 +139,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   void take(Committed& event);
   void take(ReadsReady& event);
   void take(Ask& event);
+  void take(AnsweredByLeader& event);
   void take(LeadershipStarted& event);
   void take(LeadershipEnded& event);
   void take(Tick& event);

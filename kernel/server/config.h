@@ -30,9 +30,9 @@ struct Config {
   std::vector<PluginChoice> frontends{{"etcd", {}}};
   PluginChoice transport{"tcp", {}};
 
-  std::vector<std::string> listen_peer_urls;
   std::vector<std::string> listen_client_urls;
   std::vector<std::string> advertise_client_urls;
+  std::vector<std::string> listen_peer_urls;  // empty: no transport; a member that stays alone
   std::vector<std::string> advertise_peer_urls;
   std::vector<InitialMember> initial_cluster;
   std::string initial_cluster_token = "etcd-cluster";
@@ -69,6 +69,10 @@ inline uint64_t quota_bytes(const Config& config) {
   constexpr uint64_t kDefault = uint64_t{2} << 30;
   if (config.quota_bytes < 0) return 0;
   return config.quota_bytes == 0 ? kDefault : static_cast<uint64_t>(config.quota_bytes);
+}
+
+inline std::string wal_dir(const Config& config) {
+  return config.wal_dir.empty() ? config.data_dir + "/wal" : config.wal_dir;
 }
 
 // As a member's record holds them.

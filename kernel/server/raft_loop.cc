@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/raft_loop.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
+#include "quorate/transport.h"
 
 namespace quorate::server {
 namespace {
@@ -18,75 +21,149 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
   from.clear();
 }
 
+// A leader's death shows at once when its connections are reset; not all of its followers shall
+// campaign in the same moment.
+constexpr uint64_t kHasteNsMin = 10'000'000;
+constexpr uint64_t kHasteNsMax = 60'000'000;
+
 }  // namespace
 
-RaftLoop::RaftLoop(Executor* executor, Clock* clock, RaftOutput* output, raft::RawNode node,
-                   raft::NodeId self, const raft::ConfState& conf_state, uint64_t tick_ms,
-                   uint64_t first_read_id, Logger logger)
+RaftLoop::RaftLoop(Executor* executor, const Parts& parts, raft::RawNode node,
+                   const raft::ConfState& conf_state)
     : Loop(executor),
-      clock_(clock),
-      output_(output),
+      parts_(parts),
+      output_(parts.output),
       node_(std::move(node)),
-      self_(self),
-      tick_ns_(tick_ms * 1'000'000),
-      logger_(logger),
-      next_read_id_(first_read_id) {
+      tick_ns_(parts.tick_ms * 1'000'000),
+      logger_(parts.logger),
+      random_(parts.seed),
+      next_read_id_(parts.first_read_id) {
   note_configuration(conf_state);
 }
 
 void RaftLoop::note_configuration(const raft::ConfState& state) {
-  alone_ = state.voters_outgoing.empty() && state.voters == std::vector<raft::NodeId>{self_};
+  alone_ = state.voters_outgoing.empty() && state.voters == std::vector<raft::NodeId>{parts_.self};
 }
 
 void RaftLoop::start() {
-  next_tick_ns_ = clock_->now_ns() + tick_ns_;
+  next_tick_ns_ = parts_.clock->now_ns() + tick_ns_;
   wake();
   wake_at(next_tick_ns_);
 }
 
+void RaftLoop::propose(Proposals proposals) {
+  for (const Proposal& proposal : proposals.items) proposals.bytes += proposal.payload.size();
+  proposal_bytes_.fetch_add(proposals.bytes, std::memory_order_relaxed);
+  post(std::move(proposals));
+}
+
+bool RaftLoop::offer(PeerMessages messages) {
+  if (peer_bytes_.load(std::memory_order_relaxed) > kPeerBytesMax) return false;
+  peer_bytes_.fetch_add(messages.bytes, std::memory_order_relaxed);
+  post(std::move(messages));
+  return true;
+}
+
 void RaftLoop::on_turn(std::vector<RaftEvent>& events) {
-  for (RaftEvent& event : events) take(event);
+  for (RaftEvent& event : events) std::visit([this](auto& news) { take(news); }, event);
   tick_if_due();
-  if (alone_ && node_.soft_state().leader == 0) node_.campaign();
-  propose_waiting();
-  start_read_round();
+  campaign_if_due();
+  feed_node();
   bool changed = false;
   while (node_.has_ready()) {
     hand_over(node_.ready());
     changed = true;
     // A round that ended, or a leader that appeared, lets more work in.
-    propose_waiting();
-    start_read_round();
+    feed_node();
   }
   if (changed) output_->status_changed(node_.hard_state(), node_.soft_state());
 }
 
-void RaftLoop::take(RaftEvent& event) {
-  if (auto* proposals = std::get_if<Proposals>(&event)) {
-    append_all(waiting_proposals_, proposals->items);
-  } else if (auto* conf = std::get_if<ConfProposal>(&event)) {
-    waiting_conf_.push_back(std::move(*conf));
-  } else if (auto* reads = std::get_if<ReadRequest>(&event)) {
-    append_all(waiting_reads_, reads->waiters);
-  } else if (auto* synced = std::get_if<WalSynced>(&event)) {
-    for (raft::Message& reply : synced->replies) {
-      // A local reply is never refused: it names this node and a term that was its own.
-      if (Status status = node_.step(std::move(reply)); !status.ok()) {
-        logger_.error("a local reply was refused: {}", status.to_string());
-      }
-    }
-    for (const raft::AppendDone& done : synced->done) node_.append_done(done);
-  } else if (auto* applied = std::get_if<Applied>(&event)) {
-    node_.apply_done(applied->index, applied->bytes);
-  } else {
-    const auto& state = std::get<ConfApplied>(event);
-    note_configuration(state.state);
-    node_.conf_state_applied(state.index, state.state);
+void RaftLoop::feed_node() {
+  propose_waiting();
+  ask_leader();
+  start_read_round();
+}
+
+// ---------------------------------------------------------------- events
+
+void RaftLoop::take(Proposals& event) {
+  append_all(waiting_proposals_, event.items);
+  waiting_bytes_ += event.bytes;
+}
+
+void RaftLoop::take(ConfProposal& event) {
+  waiting_conf_.push_back(std::move(event));
+}
+
+void RaftLoop::take(ReadRequest& event) {
+  append_all(waiting_reads_, event.waiters);
+}
+
+void RaftLoop::take(LeaderRequest& event) {
+  append_all(event.again ? questions_again_ : waiting_questions_, event.questions);
+}
+
+void RaftLoop::take(PeerMessages& event) {
+  for (raft::Message& message : event.messages) step(std::move(message));
+  peer_bytes_.fetch_sub(event.bytes, std::memory_order_relaxed);
+}
+
+void RaftLoop::take(PeerEvent& event) {
+  if (event.state == QUORATE_PEER_CONNECTED) return;
+  node_.report_unreachable(event.peer);
+  if (event.state != QUORATE_PEER_RESET) return;
+  node_.report_peer_reset(event.peer);
+  if (event.peer != node_.soft_state().leader || campaign_ns_ != 0) return;
+  campaign_ns_ = parts_.clock->now_ns() + kHasteNsMin + random_.below(kHasteNsMax - kHasteNsMin);
+  wake_at(campaign_ns_);
+}
+
+void RaftLoop::take(SnapshotSent& event) {
+  node_.report_snapshot(event.peer, event.status);
+}
+
+void RaftLoop::take(PeerAddresses& event) {
+  output_->set_peers(event.members, event.complete);
+}
+
+void RaftLoop::take(TransferLeader& event) {
+  node_.transfer_leader(event.to);
+}
+
+void RaftLoop::take(WalSynced& event) {
+  for (raft::Message& reply : event.replies) step(std::move(reply));
+  for (const raft::AppendDone& done : event.done) {
+    node_.append_done(done);
+    if (!done.snapshot) continue;
+    QUORATE_CHECK(!snapshots_.empty() && snapshots_.front().id() == *done.snapshot,
+                  "the log holds a snapshot's record that was not handed to it");
+    output_->snapshot_durable(snapshots_.front());
+    snapshots_.pop_front();
   }
 }
 
+void RaftLoop::take(Applied& event) {
+  node_.apply_done(event.index, event.bytes);
+}
+
+void RaftLoop::take(ConfApplied& event) {
+  note_configuration(event.state);
+  node_.conf_state_applied(event.index, event.state);
+}
+
+void RaftLoop::step(raft::Message message) {
+  const raft::MessageType type = message.type;
+  const raft::NodeId from = message.from;
+  if (Status status = node_.step(std::move(message)); !status.ok())
+    logger_.warn("{} of {} was refused: {}", raft::message_type_name(type),
+                 from == parts_.self ? "this member" : "a peer", status.to_string());
+}
+
+// ---------------------------------------------------------------- time
+
 void RaftLoop::tick_if_due() {
-  const uint64_t now = clock_->now_ns();
+  const uint64_t now = parts_.clock->now_ns();
   if (now < next_tick_ns_) return;
   node_.tick();
   // After a pause of the process the ticks it missed are not made up for: they would all fall into
@@ -94,14 +171,42 @@ void RaftLoop::tick_if_due() {
   next_tick_ns_ += tick_ns_;
   if (next_tick_ns_ <= now) next_tick_ns_ = now + tick_ns_;
   wake_at(next_tick_ns_);
+  append_all(waiting_questions_, questions_again_);
+  std::erase_if(waiting_questions_, [now](const Question& question) {
+    return question.deadline_ns != 0 && question.deadline_ns <= now;
+  });
+  note_log_needed();
   output_->ticked(now);
 }
+
+// The only voter need not wait to be sure that nobody leads. Others wait for the clock, unless the
+// leader's process was seen to end.
+void RaftLoop::campaign_if_due() {
+  if (alone_ && node_.soft_state().leader == 0) node_.campaign();
+  if (campaign_ns_ == 0 || parts_.clock->now_ns() < campaign_ns_) return;
+  campaign_ns_ = 0;
+  node_.campaign();
+}
+
+// Only a leader knows how far the others are. A follower keeps what it may, for it may lead soon.
+void RaftLoop::note_log_needed() {
+  raft::Index needed = alone_ ? UINT64_MAX : 0;
+  if (node_.soft_state().role == raft::Role::kLeader) {
+    needed = UINT64_MAX;
+    for (const raft::PeerProgress& peer : node_.status().progress)
+      if (peer.id != parts_.self) needed = std::min(needed, peer.match + 1);
+  }
+  output_->log_needed(needed);
+}
+
+// ---------------------------------------------------------------- what waits for a leader
 
 void RaftLoop::propose_waiting() {
   if (node_.soft_state().leader == 0) return;
   if (!waiting_proposals_.empty()) {
     std::vector<Proposal> proposals;
     proposals.swap(waiting_proposals_);
+    proposal_bytes_.fetch_sub(std::exchange(waiting_bytes_, 0), std::memory_order_relaxed);
     std::vector<Bytes> payloads;
     payloads.reserve(proposals.size());
     for (const Proposal& proposal : proposals) payloads.push_back(proposal.payload);
@@ -116,6 +221,26 @@ void RaftLoop::propose_waiting() {
       output_->proposals_refused({Proposal{conf.request, {}}}, Code::kTooManyRequests);
     }
   }
+}
+
+// A leader's answer stands on a round of its own: it must lead still when the answer is made.
+void RaftLoop::ask_leader() {
+  const raft::SoftState state = node_.soft_state();
+  if (waiting_questions_.empty() || state.leader == 0) return;
+  std::vector<Question> questions = std::exchange(waiting_questions_, {});
+  if (state.leader == parts_.self) {
+    waiting_reads_.push_back({nullptr, std::move(questions), 0});
+    return;
+  }
+  // Who took this member for the leader looks again itself: two that each take the other for it
+  // would else hand a question to and fro.
+  const auto own = std::stable_partition(questions.begin(), questions.end(),
+                                         [](const Question& q) { return q.forwarded; });
+  std::vector<Question> theirs(std::make_move_iterator(questions.begin()),
+                               std::make_move_iterator(own));
+  questions.erase(questions.begin(), own);
+  if (!theirs.empty()) output_->questions_refused(std::move(theirs), Code::kNotLeader);
+  if (!questions.empty()) output_->ask_leader(state.leader, std::move(questions));
 }
 
 void RaftLoop::start_read_round() {
@@ -139,11 +264,12 @@ void RaftLoop::finish_read_round(const raft::ReadState& state) {
 
 void RaftLoop::hand_over(raft::Ready ready) {
   if (!ready.messages.empty()) output_->send(std::move(ready.messages));
+  if (ready.append.snapshot) snapshots_.push_back(*ready.append.snapshot);
   if (!ready.append.empty()) output_->append(std::move(ready.append));
   if (ready.soft_state) note_role(*ready.soft_state);
   if (!ready.committed.empty()) output_->committed(std::move(ready.committed));
   for (const raft::ReadState& state : ready.read_states) finish_read_round(state);
-  QUORATE_CHECK(ready.load.empty(), "a peer lags, and this member has none");
+  for (const raft::LogWindow& window : ready.load) output_->load(window);
 }
 
 void RaftLoop::note_role(const raft::SoftState& state) {

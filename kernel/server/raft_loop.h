@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop that decides. It owns the RawNode, the read-index rounds and what waits for a leader,
 // and turns events into Ready after Ready; everything it hands out goes through RaftOutput, so a
-// test drives it without the other loops.
+// test drives it without the other loops. What only the leader can answer goes to wherever the
+// leader is, here or at a peer.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <variant>
 #include <vector>
 
 #include "base/log.h"
+#include "base/random.h"
+#include "cluster/member.h"
 #include "env/loop.h"
 #include "raft/raw_node.h"
 #include "server/reads.h"
@@ -41,6 +45,18 @@ class RaftOutput {
   // This member leads since `term`; entries before `first` were there before it led.
   virtual void leadership_started(raft::Term term, raft::Index first) = 0;
   virtual void leadership_ended() = 0;
+  // To the member that leads, which is not this one. What comes back without an answer is posted
+  // again as LeaderRequest.
+  virtual void ask_leader(raft::NodeId leader, std::vector<Question> questions) = 0;
+  virtual void set_peers(const std::vector<cluster::Member>& members, bool complete) = 0;
+  // Nobody can answer these here.
+  virtual void questions_refused(std::vector<Question> questions, Code code) = 0;
+  // Entries are wanted from the sealed segments; a MsgLogLoaded answers.
+  virtual void load(const raft::LogWindow& window) = 0;
+  // The record of a snapshot that a peer sent is durable: the store may be installed.
+  virtual void snapshot_durable(const raft::SnapshotMeta& snapshot) = 0;
+  // Once a tick: the first index that a known follower may still ask for; UINT64_MAX: nobody lags.
+  virtual void log_needed(raft::Index index) = 0;
   // After each turn in which it changed.
   virtual void status_changed(const raft::HardState& hard, const raft::SoftState& soft) = 0;
   // Once a tick.
@@ -49,9 +65,35 @@ class RaftOutput {
 
 struct Proposals {
   std::vector<Proposal> items;
+  uint64_t bytes = 0;  // as they were counted by propose(); 0 for the member's own
 };
 struct ReadRequest {
   std::vector<ReadWaiter> waiters;
+};
+struct LeaderRequest {
+  std::vector<Question> questions;
+  bool again = false;  // asked before in vain: wait for the next tick
+};
+// From peers, or made here in their name (MsgLogLoaded, MsgSnap).
+struct PeerMessages {
+  std::vector<raft::Message> messages;
+  uint64_t bytes = 0;  // as they were counted by offer()
+};
+struct PeerEvent {
+  raft::NodeId peer = 0;
+  uint32_t state = 0;  // QUORATE_PEER_*
+};
+struct SnapshotSent {
+  raft::NodeId peer = 0;
+  raft::SnapshotStatus status = raft::SnapshotStatus::kFailed;
+};
+// Where members live, see Peers::set_members().
+struct PeerAddresses {
+  std::vector<cluster::Member> members;
+  bool complete = true;
+};
+struct TransferLeader {
+  raft::NodeId to = 0;
 };
 struct WalSynced {
   std::vector<raft::AppendDone> done;
@@ -67,46 +109,89 @@ struct ConfApplied {
 };
 
 using RaftEvent =
-    std::variant<Proposals, ConfProposal, ReadRequest, WalSynced, Applied, ConfApplied>;
+    std::variant<Proposals, ConfProposal, ReadRequest, LeaderRequest, PeerMessages, PeerEvent,
+                 SnapshotSent, PeerAddresses, TransferLeader, WalSynced, Applied, ConfApplied>;
+
+inline constexpr uint64_t kProposalBytesMax = 64 << 20;  // posted and not yet taken by the node
+inline constexpr uint64_t kPeerBytesMax = 64 << 20;      // posted and not yet stepped
 
 class RaftLoop final : public Loop<RaftEvent> {
  public:
-  // clock, output: outlive the loop. conf_state: as of the applied index. first_read_id: of the
-  // read-index rounds, unique per start.
-  RaftLoop(Executor* executor, Clock* clock, RaftOutput* output, raft::RawNode node,
-           raft::NodeId self, const raft::ConfState& conf_state, uint64_t tick_ms,
-           uint64_t first_read_id, Logger logger);
+  struct Parts {
+    Clock* clock = nullptr;
+    RaftOutput* output = nullptr;
+    raft::NodeId self = 0;
+    uint64_t tick_ms = 0;
+    uint64_t first_read_id = 0;  // of the read-index rounds, unique per start
+    uint64_t seed = 0;           // of the haste after a leader's death
+    Logger logger;
+  };
+  // clock, output: outlive the loop. conf_state: as of the applied index.
+  RaftLoop(Executor* executor, const Parts& parts, raft::RawNode node,
+           const raft::ConfState& conf_state);
 
   // The first tick is one tick from now. Once, before anything is posted. [host thread]
   void start();
+  // Posts proposals, and counts them until the node has them. [any thread]
+  void propose(Proposals proposals);
+  // Posts peer messages unless too many bytes of them wait already. False: not taken. [any thread]
+  bool offer(PeerMessages messages);
+  // Whether so much waits that no client should propose more. [any thread]
+  bool proposals_full() const {
+    return proposal_bytes_.load(std::memory_order_relaxed) > kProposalBytesMax;
+  }
 
  private:
   void on_turn(std::vector<RaftEvent>& events) override;
-  void take(RaftEvent& event);
+  void take(Proposals& event);
+  void take(ConfProposal& event);
+  void take(ReadRequest& event);
+  void take(LeaderRequest& event);
+  void take(PeerMessages& event);
+  void take(PeerEvent& event);
+  void take(SnapshotSent& event);
+  void take(PeerAddresses& event);
+  void take(TransferLeader& event);
+  void take(WalSynced& event);
+  void take(Applied& event);
+  void take(ConfApplied& event);
+  void step(raft::Message message);
   void tick_if_due();
+  void campaign_if_due();
+  void note_log_needed();
+  void feed_node();
   void note_configuration(const raft::ConfState& state);
   void propose_waiting();
+  void ask_leader();
   void start_read_round();
   void finish_read_round(const raft::ReadState& state);
   void hand_over(raft::Ready ready);
   void note_role(const raft::SoftState& state);
 
-  Clock* const clock_;
+  const Parts parts_;
   RaftOutput* const output_;
   raft::RawNode node_;
-  const raft::NodeId self_;
   const uint64_t tick_ns_;
   Logger logger_;
+  Random random_;
   uint64_t next_tick_ns_ = 0;
+  uint64_t campaign_ns_ = 0;  // when to campaign for the leader is dead; 0: it is not
   bool alone_ = false;  // the only voter: nobody else can lead, so it need not wait to be sure
 
   std::vector<Proposal> waiting_proposals_;  // for a leader
+  uint64_t waiting_bytes_ = 0;               // of them, as they were counted
   std::deque<ConfProposal> waiting_conf_;
-  std::vector<ReadWaiter> waiting_reads_;  // for the next round
-  std::vector<ReadWaiter> round_;          // in flight
+  std::vector<Question> waiting_questions_;  // for a leader
+  std::vector<Question> questions_again_;    // for the next tick
+  std::vector<ReadWaiter> waiting_reads_;    // for the next round
+  std::vector<ReadWaiter> round_;            // in flight
   uint64_t next_read_id_;
   uint64_t round_id_ = 0;  // 0: no round in flight
   raft::SoftState soft_state_;
+  std::deque<raft::SnapshotMeta> snapshots_;  // handed to the log, not durable yet
+
+  std::atomic<uint64_t> proposal_bytes_{0};
+  std::atomic<uint64_t> peer_bytes_{0};
 };
 
 }  // namespace quorate::server

@@ -17,6 +17,8 @@ struct Question {
   uint64_t call = 0;
   apply::Request request;
   uint64_t arrived_ns = 0;
+  uint64_t deadline_ns = 0;
+  bool forwarded = false;  // by another member, which took this one for the leader
 };
 
 struct ReadWaiter {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
 #include "cluster/member.h"
 #include "env/latch.h"
+#include "server/log_load.h"
 #include "server/version.h"
 #include "storage/checkpoint.h"
 
@@ -44,11 +47,13 @@ Result<std::unique_ptr<Server>> Server::start(Env& env, Config config,
   plugin::HostServices host;
   host.logger = logger.named("engine");
   host.config = server.get();
+  QUORATE_TRY(server->create_peers(plugins));
   Result<Bootstrapped> found =
       bootstrap(env, server->config_, *backend, host, nullptr, logger.named("start"));
   if (!found) return std::move(found).error();
   server->durable_engine_ = backend->durable();
   server->make_loops(std::move(*found));
+  server->attach_peers();
   server->define_metrics();
   QUORATE_TRY(server->create_frontends(plugins));
   server->running_ = true;
@@ -78,10 +83,16 @@ void Server::make_loops(Bootstrapped found) {
   wal::WalSink* const wal_sink = this;
   wal::WalObserver* const wal_observer = this;
   storage::CommitSink* const commit_sink = this;
-  raft_loop_ = std::make_unique<RaftLoop>(main_executor_.get(), &env_.clock(), raft_output,
-                                          raft::RawNode(raft_config, std::move(found.raft)),
-                                          state_.member_id, conf_state, config_.heartbeat_ms,
-                                          first_id(env_), logger_.named("raft"));
+  raft_loop_ =
+      std::make_unique<RaftLoop>(main_executor_.get(),
+                                 RaftLoop::Parts{.clock = &env_.clock(),
+                                                 .output = raft_output,
+                                                 .self = state_.member_id,
+                                                 .tick_ms = config_.heartbeat_ms,
+                                                 .first_read_id = first_id(env_),
+                                                 .seed = env_.random_seed(),
+                                                 .logger = logger_.named("raft")},
+                                 raft::RawNode(raft_config, std::move(found.raft)), conf_state);
   wal_loop_ =
       std::make_unique<wal::WalLoop>(env_, wal_executor_.get(), pool_.get(), std::move(found.wal),
                                      wal_sink, wal_observer, logger_.named("wal"));
@@ -100,22 +111,54 @@ void Server::make_loops(Bootstrapped found) {
   read_engine_size();
 }
 
+Status Server::create_peers(plugin::PluginLoader& plugins) {
+  if (config_.listen_peer_urls.empty()) return Status();
+  Result<plugin::TransportFactory> factory = plugins.transport(config_.transport.name);
+  if (!factory) return std::move(factory).error();
+  plugin::HostServices host;
+  host.logger = logger_.named("transport");
+  host.member = &info_;
+  host.metrics = &metrics_;
+  host.config = this;
+  Result<std::unique_ptr<Peers>> peers =
+      Peers::create(*factory, config_, std::move(host), &env_.clock(), logger_.named("peers"));
+  if (!peers) return std::move(peers).error();
+  peers_ = std::move(*peers);
+  return Status();
+}
+
+void Server::attach_peers() {
+  if (!peers_) return;
+  Services::Parts parts = services_parts();
+  parts.for_peers = true;
+  peer_services_ = std::make_unique<Services>(parts);
+  peers_->attach({.state = &state_,
+                  .pending = &pending_,
+                  .raft = raft_loop_.get(),
+                  .apply = apply_loop_.get(),
+                  .services = peer_services_->table(),
+                  .snapshots = this});
+}
+
+Services::Parts Server::services_parts() {
+  return {.config = &config_,
+          .state = &state_,
+          .pending = &pending_,
+          .raft = raft_loop_.get(),
+          .apply = apply_loop_.get(),
+          .pool = pool_.get(),
+          .clock = &env_.clock(),
+          .reads = {apply_loop_->read_source(), &state_, &pending_, &env_.clock()},
+          .slabs = slabs_,
+          .next_stream = &next_stream_,
+          .next_lease = &next_lease_};
+}
+
 Status Server::create_frontends(plugin::PluginLoader& plugins) {
   for (const PluginChoice& choice : config_.frontends) {
     Result<plugin::FrontendFactory> factory = plugins.frontend(choice.name);
     if (!factory) return std::move(factory).error();
-    services_.push_back(std::make_unique<Services>(
-        Services::Parts{.config = &config_,
-                        .state = &state_,
-                        .pending = &pending_,
-                        .raft = raft_loop_.get(),
-                        .apply = apply_loop_.get(),
-                        .pool = pool_.get(),
-                        .clock = &env_.clock(),
-                        .reads = {apply_loop_->read_source(), &state_, &pending_, &env_.clock()},
-                        .slabs = slabs_,
-                        .next_stream = &next_stream_,
-                        .next_lease = &next_lease_}));
+    services_.push_back(std::make_unique<Services>(services_parts()));
     plugin::FrontendOptions options;
     options.listen_urls = config_.listen_client_urls;
     for (const auto& [key, value] : choice.options) options.options.push_back({key, value});
@@ -140,12 +183,14 @@ Status Server::stop(uint64_t drain_ms) {
   if (!running_) return Status();
   for (const auto& frontend : frontends_) frontend->stop(drain_ms);
   state_.stopping = true;
+  if (peers_) peers_->stop(drain_ms);
   if (!failed_.load()) {
     Latch wound_down;
     apply_loop_->post(WindDown{[&] { wound_down.open(); }});
     wound_down.wait();
   }
   frontends_.clear();
+  peers_.reset();
   stop_executors();
   running_ = false;
   if (failed_.load()) return Status(Code::kInternal, "the member had failed");
@@ -162,6 +207,7 @@ Server::~Server() {
   if (running_) {
     state_.stopping = true;
     for (const auto& frontend : frontends_) frontend->stop(0);
+    if (peers_) peers_->stop(0);
     stop_executors();
     // Nobody answers any more: what still waits hears that the member is gone.
     std::vector<Completion> completions;
@@ -172,6 +218,7 @@ Server::~Server() {
     apply_loop_->close_streams();
   }
   frontends_.clear();
+  peers_.reset();
   services_.clear();
 }
 
@@ -195,8 +242,57 @@ void Server::append(raft::Append append) {
   wal_loop_->append(std::move(append));
 }
 
+void Server::snapshot_durable(const raft::SnapshotMeta&) {
+  QUORATE_CHECK(false, "a snapshot was taken that nobody sent");
+}
+
+quorate_status Server::begin(uint64_t, uint64_t, Slice) {
+  return QUORATE_UNSUPPORTED;
+}
+quorate_status Server::block(uint64_t, Slice) {
+  return QUORATE_UNSUPPORTED;
+}
+void Server::end(uint64_t stream, quorate_status) {
+  peers_->transport()->on_snapshot(stream, QUORATE_STREAM_DONE, Code::kUnsupported);
+}
+void Server::on_stream(void*, uint32_t, quorate_status) {}
+
 void Server::send(std::vector<raft::Message> messages) {
-  QUORATE_CHECK(messages.empty(), "a member alone has nobody to send to");
+  for (const raft::Message& message : messages)
+    if (message.type == raft::MessageType::kMsgSnap)
+      raft_loop_->post(SnapshotSent{message.to, raft::SnapshotStatus::kFailed});
+  std::erase_if(messages, [](const raft::Message& message) {
+    return message.type == raft::MessageType::kMsgSnap;
+  });
+  QUORATE_CHECK(peers_ != nullptr, "a member without a transport has nobody to send to");
+  peers_->raft_sender().send(messages);
+}
+
+void Server::ask_leader(raft::NodeId leader, std::vector<Question> questions) {
+  peers_->ask_leader(leader, std::move(questions));
+}
+
+void Server::set_peers(const std::vector<cluster::Member>& members, bool complete) {
+  if (peers_) peers_->set_members(members, complete);
+}
+
+void Server::questions_refused(std::vector<Question> questions, Code code) {
+  std::vector<Completion> completions;
+  for (const Question& question : questions) {
+    if (const auto waiting = pending_.take(question.call))
+      completions.push_back({waiting->caller, code, error_response(state_)});
+  }
+  deliver(completions);
+}
+
+void Server::load(const raft::LogWindow& window) {
+  pool_->submit(std::make_unique<LogLoadJob>(&env_.files(), wal_dir(config_), window,
+                                             state_.member_id, raft_loop_.get(),
+                                             [this](const Status& status) { fail(status); }));
+}
+
+void Server::log_needed(raft::Index index) {
+  log_needed_.store(index, std::memory_order_relaxed);
 }
 
 void Server::committed(std::vector<raft::Entry> entries) {
@@ -243,6 +339,7 @@ void Server::status_changed(const raft::HardState& hard, const raft::SoftState& 
 }
 
 void Server::ticked(uint64_t now_ns) {
+  if (peers_) peers_->tick();
   expire_calls(now_ns);
   apply_loop_->post(Tick{now_ns});
 }
@@ -277,6 +374,16 @@ void Server::published() {
 // ---------------------------------------------------------------- log and engine
 
 void Server::wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) {
+  const auto others = std::stable_partition(
+      replies.begin(), replies.end(),
+      [this](const raft::Message& reply) { return reply.to == state_.member_id; });
+  // Straight to the transport: a hop less for the acknowledgement that the leader waits for.
+  if (others != replies.end()) {
+    const std::vector<raft::Message> away(std::make_move_iterator(others),
+                                          std::make_move_iterator(replies.end()));
+    replies.erase(others, replies.end());
+    peers_->wal_sender().send(away);
+  }
   raft_loop_->post(WalSynced{std::move(done), std::move(replies)});
 }
 
@@ -292,7 +399,10 @@ void Server::wal_sync_observed(uint64_t duration_ns, uint64_t bytes) {
 
 void Server::commit_done(const storage::CommitDone& done) {
   read_engine_size();
-  if (done.durable > 0) wal_loop_->release(done.durable, done.durable);
+  if (done.durable > 0) {
+    const raft::Index needed = log_needed_.load(std::memory_order_relaxed);
+    wal_loop_->release(done.durable, std::min(done.durable, needed == 0 ? 0 : needed - 1));
+  }
   apply_loop_->post(EngineCommitted{done});
   checkpoint_if_due();
 }

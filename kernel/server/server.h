@@ -21,6 +21,7 @@
 #include "server/bootstrap.h"
 #include "server/config.h"
 #include "server/member_info.h"
+#include "server/peers.h"
 #include "server/raft_loop.h"
 #include "server/services.h"
 #include "storage/commit_loop.h"
@@ -43,6 +44,7 @@ class Server final : private RaftOutput,
                      private wal::WalSink,
                      private wal::WalObserver,
                      private storage::CommitSink,
+                     private SnapshotReceiver,
                      private plugin::ConfigSource {
  public:
   // Recovers and starts the loops. env, plugins, events, the logger's sink: outlive the server.
@@ -67,7 +69,10 @@ class Server final : private RaftOutput,
  private:
   struct FrontendSlot;
   Server(Env& env, Config config, ServerEvents* events, const Logger& logger);
+  Status create_peers(plugin::PluginLoader& plugins);
+  void attach_peers();
   Status create_frontends(plugin::PluginLoader& plugins);
+  Services::Parts services_parts();
   void make_loops(Bootstrapped found);
   void define_metrics();
   void stop_executors();
@@ -79,6 +84,12 @@ class Server final : private RaftOutput,
   void committed(std::vector<raft::Entry> entries) override;
   void reads_ready(raft::Index index, std::vector<ReadWaiter> waiters) override;
   void proposals_refused(const std::vector<Proposal>& proposals, Code code) override;
+  void ask_leader(raft::NodeId leader, std::vector<Question> questions) override;
+  void set_peers(const std::vector<cluster::Member>& members, bool complete) override;
+  void questions_refused(std::vector<Question> questions, Code code) override;
+  void load(const raft::LogWindow& window) override;
+  void snapshot_durable(const raft::SnapshotMeta& snapshot) override;
+  void log_needed(raft::Index index) override;
   void leadership_started(raft::Term term, raft::Index first) override;
   void leadership_ended() override;
   void status_changed(const raft::HardState& hard, const raft::SoftState& soft) override;
@@ -96,6 +107,11 @@ class Server final : private RaftOutput,
   void commit_done(const storage::CommitDone& done) override;
   void commit_took(uint64_t ns) override;
   void engine_failed(const Status& status) override;
+  // SnapshotReceiver.
+  quorate_status begin(uint64_t stream, uint64_t from, Slice meta) override;
+  quorate_status block(uint64_t stream, Slice block) override;
+  void end(uint64_t stream, quorate_status sender) override;
+  void on_stream(void* user, uint32_t event, quorate_status code) override;
   // ConfigSource.
   const char* get(std::string_view name) override;
 
@@ -120,7 +136,7 @@ class Server final : private RaftOutput,
   std::shared_ptr<storage::Engine> engine_;
   bool durable_engine_ = true;
 
-  // In the order of their ends: front-ends first, then executors, then loops.
+  // In the order of their ends: front-ends and peers first, then executors, then loops.
   std::unique_ptr<RaftLoop> raft_loop_;
   std::unique_ptr<wal::WalLoop> wal_loop_;
   std::unique_ptr<ApplyLoop> apply_loop_;
@@ -133,6 +149,11 @@ class Server final : private RaftOutput,
   std::vector<std::unique_ptr<plugin::Frontend>> frontends_;
   bool running_ = false;
 
+  std::unique_ptr<Services> peer_services_;
+  std::unique_ptr<Peers> peers_;  // null: no transport
+
+  // The first index of the log that somebody else may still ask for.
+  std::atomic<raft::Index> log_needed_{0};
   // Raft loop's own.
   uint64_t last_leader_ = 0;
   // WAL and commit loops: bytes of log since the last checkpoint, for engines that need them.

@@ -35,6 +35,7 @@ struct Services::Sorted {
   Proposals proposals;
   std::vector<ReadCall> linearizable, local;  // for the reader pool
   ReadWaiter confirmed;                       // questions behind a read-index round
+  LeaderRequest for_leader;                   // questions that only it can answer
   Ask ask;                                    // questions without one
 };
 
@@ -113,7 +114,8 @@ void Services::submit_batch(quorate_on_done on_done, void* sink, quorate_submiss
   }
   // Registered before anything is posted: the answer may come before this call returns.
   parts_.pending->add(sorted.calls);
-  if (!sorted.proposals.items.empty()) parts_.raft->post(std::move(sorted.proposals));
+  if (!sorted.proposals.items.empty()) parts_.raft->propose(std::move(sorted.proposals));
+  if (!sorted.for_leader.questions.empty()) parts_.raft->post(std::move(sorted.for_leader));
   if (!sorted.local.empty())
     parts_.pool->submit(std::make_unique<ReadJob>(parts_.reads, std::move(sorted.local)));
   if (!sorted.linearizable.empty())
@@ -147,26 +149,31 @@ Status Services::submit(const quorate_submission& item, Slab& slab, PendingCall&
   switch (route) {
     case apply::Route::kLog: propose(*request, entry, slab, call, sorted); return Status();
     case apply::Route::kLinearizable:
-    case apply::Route::kLeader:
       if (reads_on_pool(*request)) {
         sorted.linearizable.push_back({call.id, call.deadline_ns, std::move(*request)});
       } else {
-        sorted.confirmed.questions.push_back(
-            {call.id, std::move(*request), parts_.clock->now_ns()});
+        sorted.confirmed.questions.push_back(question(call, std::move(*request)));
       }
+      return Status();
+    case apply::Route::kLeader:
+      sorted.for_leader.questions.push_back(question(call, std::move(*request)));
       return Status();
     case apply::Route::kSerializable:
     case apply::Route::kLocal:
       if (reads_on_pool(*request)) {
         sorted.local.push_back({call.id, call.deadline_ns, std::move(*request)});
       } else {
-        sorted.ask.questions.push_back({call.id, std::move(*request), parts_.clock->now_ns()});
+        sorted.ask.questions.push_back(question(call, std::move(*request)));
       }
       return Status();
     case apply::Route::kPrepare: return Status(Code::kAuthNotEnabled, "auth is off");
     case apply::Route::kConfChange: break;
   }
   return Status(Code::kUnsupported, "this build serves a cluster of one member");
+}
+
+Question Services::question(const PendingCall& call, apply::Request request) const {
+  return {call.id, std::move(request), parts_.clock->now_ns(), call.deadline_ns, parts_.for_peers};
 }
 
 // What needs no log to be refused. The quota comes first, as in etcd.
@@ -186,7 +193,7 @@ Status Services::admit(const apply::Request& request, apply::Route route) {
   const uint64_t applied = parts_.state->applied.load(std::memory_order_relaxed);
   if (commit > applied + kBacklogMax)
     return Status(Code::kTooManyRequests, "apply is behind; try again later");
-  if (parts_.slabs->held_bytes() > kProposalBytesMax + parts_.config->request_bytes_max)
+  if (parts_.raft->proposals_full())
     return Status(Code::kTooManyRequests, "too many bytes wait for the log; try again later");
   return Status();
 }

@@ -21,8 +21,7 @@
 
 namespace quorate::server {
 
-inline constexpr uint64_t kProposalBytesMax = 64 << 20;  // held by requests and not yet forgotten
-inline constexpr uint64_t kBacklogMax = 5000;            // entries committed and not applied
+inline constexpr uint64_t kBacklogMax = 5000;  // entries committed and not applied
 
 // One for each front-end. Lives until the front-end is destroyed; after the loops have stopped its
 // functions refuse or ignore everything.
@@ -40,6 +39,7 @@ class Services {
     std::shared_ptr<SlabCounter> slabs;
     std::atomic<uint64_t>* next_stream = nullptr;  // of streams and pulls; never used twice
     std::atomic<uint64_t>* next_lease = nullptr;   // what prepare makes lease ids from
+    bool for_peers = false;  // what they ask is for this member to answer, not to hand on
   };
   explicit Services(const Parts& parts);
   Services(const Services&) = delete;
@@ -57,6 +57,7 @@ class Services {
   Status admit(const apply::Request& request, apply::Route route);
   void propose(const apply::Request& request, char* entry, Slab& slab, PendingCall& call,
                Sorted& sorted);
+  Question question(const PendingCall& call, apply::Request request) const;
   int64_t make_lease_id();
   uint64_t deadline_of(const quorate_call* call) const;
   quorate_status watch_open(const quorate_call* call, quorate_on_watch on_watch, void* user,

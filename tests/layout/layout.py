@@ -36,10 +36,11 @@ SHARED_CLASSES = {
     "kernel/server/pending": "the pending calls",
     "kernel/auth/token_table": "the token table",
     "kernel/server/member_info": "the plugins that listen to the member",
+    "kernel/server/peer_book": "what is known of the peers",
 }
 # The threads themselves, and the door at which the host's thread waits for the loops.
 WAITING = {"kernel/env/thread_executor", "kernel/env/latch"}
-WAITING_CALLERS = {"kernel/server/server", "kernel/server/bootstrap"}
+WAITING_CALLERS = {"kernel/server/server", "kernel/server/bootstrap", "kernel/server/peers"}
 
 DETERMINISTIC = {"raft", "apply", "mvcc", "lease", "auth", "cluster", "watch"}
 ORDER_MARK = "order does not show:"

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A member's side of its transport: raft messages out and in, the calls that members make to each
+// other, who may connect, and where each peer lives.
+//
+// The transport listens before the member knows who it is, since a joiner must ask others for its
+// cluster; until attach() nothing but those questions passes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/slab.h"
+#include "cluster/member.h"
+#include "env/env.h"
+#include "plugin/transport.h"
+#include "server/apply_loop.h"
+#include "server/config.h"
+#include "server/member_state.h"
+#include "server/message_codec.h"
+#include "server/peer_book.h"
+#include "server/raft_loop.h"
+
+namespace quorate::server {
+
+// What takes the snapshots of peers; see quorate_receiver in transport.h. [plugin-thread]
+class SnapshotReceiver {
+ public:
+  virtual ~SnapshotReceiver() = default;
+  virtual quorate_status begin(uint64_t stream, uint64_t from, Slice meta) = 0;
+  virtual quorate_status block(uint64_t stream, Slice block) = 0;
+  virtual void end(uint64_t stream, quorate_status sender) = 0;
+  virtual void on_stream(void* user, uint32_t event, quorate_status code) = 0;
+};
+
+// What a member of the cluster says of it to one that has no id yet.
+struct RemoteCluster {
+  uint64_t cluster_id = 0;
+  std::vector<cluster::Member> members;
+};
+
+// Sends messages from one loop; each loop that sends has its own.
+class MessageSender {
+ public:
+  explicit MessageSender(plugin::Transport* transport) : transport_(transport) {}
+  // None of them to this member. Appends and proposals take the append channel.
+  void send(const std::vector<raft::Message>& messages);
+
+ private:
+  plugin::Transport* transport_;
+  MessageEncoder encoder_;
+  std::vector<Bytes> parts_;
+  std::vector<quorate_buf> bufs_;
+  std::vector<quorate_message> messages_;
+};
+
+class Peers {
+ public:
+  // All of it outlives the transport's last call, which ends with stop().
+  struct Wiring {
+    const MemberState* state = nullptr;
+    PendingCalls* pending = nullptr;
+    RaftLoop* raft = nullptr;
+    ApplyLoop* apply = nullptr;
+    const quorate_services* services = nullptr;  // a peer's request goes where a client's would
+    SnapshotReceiver* snapshots = nullptr;
+  };
+
+  // Creates the transport and binds it to the member's peer URLs; an error is the operator's.
+  static Result<std::unique_ptr<Peers>> create(const plugin::TransportFactory& factory,
+                                               const Config& config, plugin::HostServices host,
+                                               Clock* clock, const Logger& logger);
+  ~Peers();
+
+  // Asks whoever answers at one of `urls`, in turn, for its cluster. Waits, at most `timeout_ms`
+  // for each. kUnavailable: none had an answer. Before attach(). [host thread]
+  Result<RemoteCluster> fetch_cluster(const std::vector<std::string>& urls, uint64_t timeout_ms);
+  // From here on the member is `state`'s, and what comes goes to the loops. [host thread]
+  void attach(const Wiring& wiring);
+
+  // Where the members live; this member may be among them. complete: there are no others, and who
+  // is missing was removed; else these are added to those that are known. [raft loop]
+  void set_members(const std::vector<cluster::Member>& members, bool complete);
+  // Once a tick: looks for the addresses of those who spoke and are unknown here. [raft loop]
+  void tick();
+  // Hands the questions to the leader. Its answer completes each call; who cannot answer now makes
+  // it a LeaderRequest again. [raft loop]
+  void ask_leader(raft::NodeId leader, std::vector<Question> questions);
+
+  plugin::Transport* transport() { return transport_.get(); }
+  const PeerBook& book() const { return book_; }
+  PeerBook& book() { return book_; }
+  MessageSender& raft_sender() { return raft_sender_; }  // [raft loop]
+  MessageSender& wal_sender() { return wal_sender_; }    // [WAL loop]
+
+  // Takes no new work. Questions under way are answered still. [host thread]
+  void stop(uint64_t drain_ms);
+
+ private:
+  struct Asked;
+  Peers(Clock* clock, const Logger& logger);
+  static Peers* self(void* ctx) { return static_cast<Peers*>(ctx); }
+  void fill_receiver();
+
+  quorate_status authorize(const quorate_peer_identity& who) const;
+  void on_messages(uint64_t from, const quorate_slice* messages, size_t count);
+  void on_peer(uint64_t peer, uint32_t state, const char* reason);
+  void on_call(const quorate_peer_identity& who, uint64_t token, Slice request);
+  void reply(uint64_t token, Code code, const Bytes& response);
+  void answered(Asked& asked, Code code, Slice response);
+  void learn_addresses(Code code, Slice response);
+
+  Clock* const clock_;
+  const Logger logger_;
+  quorate_receiver receiver_{};
+  std::unique_ptr<plugin::Transport> transport_;
+  std::atomic<const Wiring*> wiring_{nullptr};
+  Wiring wiring_storage_;
+  PeerBook book_;
+  const std::shared_ptr<SlabCounter> slabs_ = std::make_shared<SlabCounter>();
+  MessageSender raft_sender_{nullptr}, wal_sender_{nullptr};
+  // Raft loop's own.
+  std::vector<cluster::Member> members_;
+  uint64_t next_guide_ = 0;  // which peer is asked for addresses next
+};
+
+}  // namespace quorate::server
