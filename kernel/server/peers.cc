@@ -420,10 +420,7 @@ Result<RemoteCluster> Peers::fetch_cluster(const std::vector<std::string>& urls,
     if (cluster) return cluster;
     failures += (failures.empty() ? "" : ", ") + url + ": " + cluster.error().to_string();
   }
-  return Status(Code::kUnavailable,
-                "cannot fetch cluster info from peer urls: could not retrieve cluster information "
-                "from the given URLs (" +
-                    failures + ")");
+  return Status(Code::kUnavailable, failures);
 }
 
 }  // namespace quorate::server

@@ -18,6 +18,7 @@
 #include "plugin/transport.h"
 #include "server/apply_loop.h"
 #include "server/config.h"
+#include "server/first_cluster.h"
 #include "server/member_state.h"
 #include "server/message_codec.h"
 #include "server/peer_book.h"
@@ -33,12 +34,6 @@ class SnapshotReceiver {
   virtual quorate_status block(uint64_t stream, Slice block) = 0;
   virtual void end(uint64_t stream, quorate_status sender) = 0;
   virtual void on_stream(void* user, uint32_t event, quorate_status code) = 0;
-};
-
-// What a member of the cluster says of it to one that has no id yet.
-struct RemoteCluster {
-  uint64_t cluster_id = 0;
-  std::vector<cluster::Member> members;
 };
 
 // Sends messages from one loop; each loop that sends has its own.
