@@ -141,12 +141,16 @@ class Client(threading.Thread):
         kind = self._random.choices([name for name, _ in SHARES], [many for _, many in SHARES])[0]
         key = self._recorder.key(self._random)
         line, call = getattr(self, f"_ask_{kind}")(key)
-        line = {"client": f"c{self._number}.{self._life}", "member": self._member.name, "key": key,
-                **line, "invoke": time.monotonic_ns()}
+        line = {"client": f"c{self._number}.{self._life}", "key": key, **line,
+                "invoke": time.monotonic_ns()}
+        process = self._member.process
         try:
             answer = call()
             line["return"] = time.monotonic_ns()
             line.update(answer)
+            # A member that restarts may be behind what its last process had told.
+            if process and process is self._member.process:
+                line["member"] = f"{self._member.name}/{process.pid}"
         except grpc.RpcError as error:
             self._failed(line, error)
         self._recorder.write(line)

@@ -40,8 +40,9 @@ KeyReplay::End KeyReplay::run() {
     }
     std::vector<Plan> plans = plans_for(event_, state_, false);
     if (!plans.empty()) {
-      choices_.push_back(
-          {event_, state_, placements_.size(), placed_at_write_, std::move(plans), 1});
+      choices_.push_back({event_, state_, placements_.size(), placed_at_write_,
+                          placements_.empty() ? Placement{} : placements_.back(), std::move(plans),
+                          1});
       take(choices_.back().plans.front());
       continue;
     }
@@ -110,7 +111,7 @@ void KeyReplay::extend(size_t event, const KeyState& state, bool reuse, Plan* pl
     const Operation& write = history_.operations[hidden.operation];
     const Deed deed(write.kind, write.value, write.compare_mod, write.compare_value);
     if (std::find(tried.begin(), tried.end(), deed) != tried.end()) continue;
-    if (!applies(write, state, plan->empty())) continue;
+    if (!applies(write, state, *plan)) continue;
     const KeyState made = after(write, hidden.operation, kFloating);
     // What would do, but stands too early to, may still be there for the sake of a cas behind it.
     const bool last =
@@ -131,12 +132,20 @@ void KeyReplay::extend(size_t event, const KeyState& state, bool reuse, Plan* pl
 
 // In a row of unknown writes each must be there for the sake of the next: only a cas asks for
 // something before it.
-bool KeyReplay::applies(const Operation& write, const KeyState& state, bool first) {
-  if (write.kind == Kind::kPut) return first;
-  if (write.kind == Kind::kDelete) return first && state.present();
+bool KeyReplay::applies(const Operation& write, const KeyState& state, const Plan& plan) const {
+  if (write.kind == Kind::kPut) return plan.empty();
+  if (write.kind == Kind::kDelete) return plan.empty() && state.present();
   const Answer answer = compare(write, state);
-  if (answer == Answer::kMaybe && !taken_(write.compare_mod)) left_out_ = true;
+  if (answer == Answer::kMaybe) return may_stand_at(write.compare_mod, plan);
   return answer == Answer::kYes;
+}
+
+// Whether the floating write, the last of `plan` or of what is placed, can be where a cas compares.
+bool KeyReplay::may_stand_at(int64_t revision, const Plan& plan) const {
+  if (taken_(revision)) return false;
+  if (!plan.empty()) return hidden_[plan.back()].floor < revision;
+  const Placement& last = placements_.back();
+  return last.above < revision && revision <= last.at_most;
 }
 
 bool KeyReplay::reaches(size_t event, const Operation& last, const KeyState& made) const {
@@ -199,8 +208,12 @@ void KeyReplay::take(const Plan& plan) {
     const Hidden& hidden = hidden_[plan[i]];
     const bool last = i + 1 == plan.size();
     const bool pinned = last && event.type == Event::kPin;
-    state_ = after(history_.operations[hidden.operation], hidden.operation,
-                   pinned ? event.at : kFloating);
+    const Operation& write = history_.operations[hidden.operation];
+    if (write.kind == Kind::kCas && compare(write, state_) == Answer::kMaybe) {
+      placements_.back().above = std::max(placements_.back().above, write.compare_mod - 1);
+      placements_.back().at_most = std::min(placements_.back().at_most, write.compare_mod);
+    }
+    state_ = after(write, hidden.operation, pinned ? event.at : kFloating);
     const int64_t limit = at_most(event, last);
     int64_t low = pinned ? limit - 1 : above(event_, last ? &state_ : nullptr);
     low = std::max(low, hidden.floor);
@@ -224,6 +237,7 @@ bool KeyReplay::go_back() {
       event_ = choice.event;
       state_ = choice.state;
       placed_at_write_ = choice.placed_at_write;
+      if (choice.placed > 0) placements_.back() = choice.last_placed;
       take(choice.plans[choice.next++]);
       return true;
     }

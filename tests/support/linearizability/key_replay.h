@@ -72,6 +72,7 @@ class KeyReplay {
     KeyState state;
     size_t placed;
     size_t placed_at_write;
+    Placement last_placed;  // where there is one; the plan may tell where it stands
     std::vector<Plan> plans;
     size_t next;
   };
@@ -81,7 +82,8 @@ class KeyReplay {
   size_t explained_by(size_t event, const Plan& plan) const;
   void extend(size_t event, const KeyState& state, bool reuse, Plan* plan,
               std::vector<Plan>* plans);
-  bool applies(const Operation& write, const KeyState& state, bool first);
+  bool applies(const Operation& write, const KeyState& state, const Plan& plan) const;
+  bool may_stand_at(int64_t revision, const Plan& plan) const;
   bool reaches(size_t event, const Operation& last, const KeyState& state) const;
   bool has_room(size_t event, const Hidden& hidden, const KeyState& made, bool last,
                 size_t in_front) const;

@@ -198,6 +198,20 @@ TEST_CASE("one unknown write may be there only for the sake of another") {
             .verdict == Verdict::kOk);
 }
 
+const std::string kUnseenPut =
+    R"({"id":1,"client":1,"op":"put","key":"k","value":"a","invoke":1}
+{"id":2,"client":2,"op":"cas","key":"k","if_mod":3,"value":"b","invoke":1}
+{"id":3,"client":3,"op":"get","key":"k","invoke":2,"return":9,"value":"b","mod":5,"rev":5}
+)";
+
+TEST_CASE("an unknown write stands where an unknown swap found it") {
+  CHECK(judged(kUnseenPut).verdict == Verdict::kOk);
+  CHECK_THAT(
+      lie(kUnseenPut +
+          R"({"id":4,"client":4,"op":"put","key":"j","value":"c","invoke":1,"return":9,"rev":3})"),
+      Catch::StartsWith("never_written: #3 "));
+}
+
 TEST_CASE("an unknown delete needs a revision of its own") {
   CHECK_THAT(lie(kTwoPuts + R"({"id":3,"client":3,"op":"delete","key":"k","invoke":45}
 {"id":4,"client":2,"op":"get","key":"k","invoke":50,"return":60,"value":null,"rev":3})"),

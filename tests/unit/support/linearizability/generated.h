@@ -45,7 +45,6 @@ class Generated {
   struct Version {
     int64_t revision;
     Name value;
-    bool seen;  // a client knows the revision
   };
 
   int64_t up_to(int64_t max) {
@@ -89,7 +88,7 @@ class Generated {
   void take_effect(Operation* operation) {
     const bool never = effects_[operation->id - 1] == kNever;
     std::vector<Version>& versions =
-        keys_.try_emplace(operation->key, 1, Version{0, kAbsent, true}).first->second;
+        keys_.try_emplace(operation->key, 1, Version{0, kAbsent}).first->second;
     const Version now = versions.back();
     if (operation->kind == Kind::kCas) choose_condition(versions, operation);
     bool writes = operation->kind == Kind::kPut;
@@ -99,10 +98,9 @@ class Generated {
                    ? operation->compare_mod == (now.value == kAbsent ? 0 : now.revision)
                    : operation->compare_value == now.value;
     if (writes && !never)
-      versions.push_back({++revision_,
-                          operation->kind == Kind::kDelete ? kAbsent : operation->value,
-                          operation->done()});
-    if (operation->done()) answer(&versions, writes, operation);
+      versions.push_back(
+          {++revision_, operation->kind == Kind::kDelete ? kAbsent : operation->value});
+    if (operation->done()) answer(versions, writes, operation);
   }
 
   void choose_condition(const std::vector<Version>& versions, Operation* cas) {
@@ -110,13 +108,13 @@ class Generated {
         percent(60)
             ? versions.back()
             : versions[static_cast<size_t>(up_to(static_cast<int64_t>(versions.size()) - 1))];
-    if (version.seen && percent(50))
+    if (percent(50))
       cas->compare_mod = version.value == kAbsent ? 0 : version.revision;
     else
       cas->compare_value = version.value;
   }
 
-  void answer(std::vector<Version>* versions, bool writes, Operation* operation) {
+  void answer(const std::vector<Version>& versions, bool writes, Operation* operation) {
     const auto member = static_cast<size_t>(up_to(2));
     operation->revision = revision_;
     if (operation->serializable)
@@ -127,10 +125,9 @@ class Generated {
     }
     operation->effective = writes && operation->kind != Kind::kPut;
     if (operation->kind != Kind::kGet) return;
-    const auto shown = std::find_if(versions->rbegin(), versions->rend(), [&](const Version& one) {
+    const auto shown = std::find_if(versions.rbegin(), versions.rend(), [&](const Version& one) {
       return one.revision <= operation->revision;
     });
-    shown->seen = true;
     operation->value = shown->value;
     if (shown->value != kAbsent) operation->mod_revision = shown->revision;
   }
