@@ -198,6 +198,16 @@ TEST_CASE("one unknown write may be there only for the sake of another") {
             .verdict == Verdict::kOk);
 }
 
+TEST_CASE("an unknown write that is seen later explains nothing before") {
+  const std::string lines = R"({"id":1,"client":1,"op":"put","key":"k","value":"a","invoke":1}
+{"id":2,"client":3,"op":"delete","key":"k","deleted":1,"invoke":2,"return":9,"rev":3}
+{"id":3,"client":4,"op":"get","key":"k","invoke":2,"return":9,"value":"a","mod":4,"rev":4}
+)";
+  CHECK_THAT(lie(lines), Catch::StartsWith("never_written: #3 "));
+  CHECK(judged(lines + R"({"id":4,"client":2,"op":"put","key":"k","value":"b","invoke":1})")
+            .verdict == Verdict::kOk);
+}
+
 const std::string kUnseenPut =
     R"({"id":1,"client":1,"op":"put","key":"k","value":"a","invoke":1}
 {"id":2,"client":2,"op":"cas","key":"k","if_mod":3,"value":"b","invoke":1}
