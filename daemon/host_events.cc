@@ -56,6 +56,14 @@ void HostEvents::failed(const Status& status) {
   note();
 }
 
+void HostEvents::removed() {
+  {
+    std::lock_guard lock(mutex_);
+    removed_ = true;
+  }
+  note();
+}
+
 void HostEvents::note() {
   // Can only fail when the counter is full, and then the main thread is being woken anyway.
   [[maybe_unused]] const int ignored = eventfd_write(noted_fd_, 1);
@@ -66,6 +74,7 @@ HostEvent HostEvents::wait() {
     {
       std::lock_guard lock(mutex_);
       if (!failure_.ok()) return HostEvent::kFailed;
+      if (std::exchange(removed_, false)) return HostEvent::kRemoved;
       if (std::exchange(ready_, false)) return HostEvent::kReady;
     }
     signalfd_siginfo signal;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can happen to a running member, seen from the main thread: it got ready, it failed, or the
-// operator sent a signal. The member's loops note; the main thread waits.
+// What can happen to a running member, seen from the main thread: it got ready, it failed, it was
+// removed from its cluster, or the operator sent a signal. The member's loops note; the main thread
+// waits.
 #pragma once
 
 #include <mutex>
@@ -10,7 +11,7 @@
 
 namespace quorate::daemon {
 
-enum class HostEvent { kReady, kFailed, kSignal };
+enum class HostEvent { kReady, kFailed, kRemoved, kSignal };
 
 class HostEvents final : public server::ServerEvents {
  public:
@@ -23,6 +24,7 @@ class HostEvents final : public server::ServerEvents {
 
   void ready() override;
   void failed(const Status& status) override;
+  void removed() override;
 
   // The next event; each comes once. A failure comes before all else. [main thread]
   HostEvent wait();
@@ -35,10 +37,11 @@ class HostEvents final : public server::ServerEvents {
   void note();
 
   std::mutex mutex_;
-  bool ready_ = false;   // guarded by mutex_
-  Status failure_;       // guarded by mutex_
-  const int noted_fd_;   // an eventfd, readable after note()
-  const int signal_fd_;  // a signalfd
+  bool ready_ = false;    // guarded by mutex_
+  bool removed_ = false;  // guarded by mutex_
+  Status failure_;        // guarded by mutex_
+  const int noted_fd_;    // an eventfd, readable after note()
+  const int signal_fd_;   // a signalfd
 };
 
 }  // namespace quorate::daemon

@@ -50,6 +50,13 @@ void say_what_starts(const Options& options, const Logger& logger) {
               options.config.backend.name, options.config.data_dir);
 }
 
+Status stop(server::Server& server, HostEvents& events, const Logger& logger) {
+  events.let_signals_end_the_process();
+  QUORATE_TRY(server.stop(kDrainMs));
+  logger.info("stopped");
+  return Status();
+}
+
 // From the first event to the last; the member's failure or OK.
 Status serve(server::Server& server, HostEvents& events, const Options& options,
              const Logger& logger) {
@@ -64,12 +71,14 @@ Status serve(server::Server& server, HostEvents& events, const Options& options,
         logger.info("ready to serve client requests");
         break;
       }
+      case HostEvent::kRemoved: {
+        logger.warn("the member has been permanently removed from the cluster");
+        logger.warn("data-dir used by this member must be removed: {}", options.config.data_dir);
+        return stop(server, events, logger);
+      }
       case HostEvent::kSignal: {
-        events.let_signals_end_the_process();
         logger.info("stopping on a signal; clients have {} ms to finish", kDrainMs);
-        QUORATE_TRY(server.stop(kDrainMs));
-        logger.info("stopped");
-        return Status();
+        return stop(server, events, logger);
       }
     }
   }

@@ -270,7 +270,7 @@ Route route(const Request& request) {
                  [](const HashOp&) { return Route::kLocal; },
                  [](const HashKvOp&) { return Route::kLocal; },
                  [](const DefragmentOp&) { return Route::kLocal; },
-                 [](const MoveLeaderOp&) { return Route::kLeader; },
+                 [](const MoveLeaderOp&) { return Route::kLocal; },
                  [](const auto&) { return Route::kLog; }},
       request.operation());
 }

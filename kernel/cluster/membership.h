@@ -31,6 +31,7 @@ class Membership {
   size_t voters() const;
   size_t learners() const;
   bool was_removed(uint64_t id) const { return removed_.count(id) != 0; }
+  std::vector<uint64_t> removed() const { return {removed_.begin(), removed_.end()}; }  // sorted
 
   // Whether the change would be legal now. An id that was removed: kMemberNotFound for all four, as
   // in etcd.

@@ -34,8 +34,17 @@ void Raft::make_progress() {
   }
 }
 
-bool Raft::may_change_conf(const Bytes& payload) const {
-  if (!log_.unapplied_conf_changes().empty() || log_.applied() < conf_index_) return false;
+bool Raft::conf_change_pending() const {
+  return !log_.unapplied_conf_changes().empty() || log_.applied() < conf_index_;
+}
+
+bool Raft::may_change_conf() const {
+  return role_ == Role::kLeader && committed_in_term() && !conf_change_pending() &&
+         conf_.voters_outgoing.empty();
+}
+
+bool Raft::may_take_conf_change(const Bytes& payload) const {
+  if (conf_change_pending()) return false;
   const Result<DecodedConfChange> decoded = decode_conf_change(payload);
   return decoded && decoded->change.leaves_joint() == !conf_.voters_outgoing.empty();
 }
@@ -84,7 +93,7 @@ void Raft::switch_to(const ConfState& state) {
 
 void Raft::maybe_leave_joint() {
   if (role_ != Role::kLeader || !conf_.auto_leave || conf_.voters_outgoing.empty()) return;
-  if (!log_.unapplied_conf_changes().empty() || log_.applied() < conf_index_) return;
+  if (conf_change_pending()) return;
   log_.append(term_, EntryType::kConfChange, encode_conf_change({}, {}));
   replicate_due_ = true;
 }

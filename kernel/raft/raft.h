@@ -31,6 +31,7 @@ class Raft {
   Status step(Message message);
   Status propose(std::span<const Bytes> payloads);
   Status propose_conf_change(const ConfChange& change, Bytes context);
+  bool may_change_conf() const;
   void read_index(RequestId id);
   void transfer_leader(NodeId to);
   void campaign();
@@ -115,7 +116,8 @@ class Raft {
   Progress* find(NodeId id);
   const Progress* find(NodeId id) const;
   void make_progress();
-  bool may_change_conf(const Bytes& payload) const;
+  bool conf_change_pending() const;
+  bool may_take_conf_change(const Bytes& payload) const;
   void switch_to(const ConfState& state);
   void maybe_leave_joint();
 

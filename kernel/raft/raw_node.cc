@@ -22,6 +22,9 @@ Status RawNode::propose(std::span<const Bytes> payloads) {
 Status RawNode::propose_conf_change(const ConfChange& change, Bytes context) {
   return raft_->propose_conf_change(change, std::move(context));
 }
+bool RawNode::may_change_conf() const {
+  return raft_->may_change_conf();
+}
 void RawNode::read_index(RequestId id) {
   raft_->read_index(id);
 }

@@ -117,6 +117,9 @@ class RawNode {
   Status propose(std::span<const Bytes> payloads);
   // One at a time: while one is not applied, the entry becomes a no-op (thesis 4.1).
   Status propose_conf_change(const ConfChange& change, Bytes context);
+  // On a leader: one proposed now would not meet another, nor come before this term's first entry
+  // is committed.
+  bool may_change_conf() const;
   // A ReadState with this id follows, once, ok or not.
   void read_index(RequestId id);
   void transfer_leader(NodeId to);

@@ -54,7 +54,7 @@ Status Raft::append_proposal(std::vector<Entry>&& entries) {
   QUORATE_TRY(admit(bytes));
   for (Entry& entry : entries) {
     // Thesis 4.1: one change at a time. The entry keeps its place, without effect.
-    if (entry.type == EntryType::kConfChange && !may_change_conf(entry.payload)) {
+    if (entry.type == EntryType::kConfChange && !may_take_conf_change(entry.payload)) {
       log_.append(term_, EntryType::kNormal, {});
     } else {
       log_.append(term_, entry.type, std::move(entry.payload));

@@ -21,6 +21,7 @@ constexpr int kQuotaReadings = 3;
 constexpr uint64_t kCatchUpLifeNs = 60'000'000'000;
 constexpr size_t kSweepKeys = 500;
 constexpr uint64_t kPublishRetryNs = 1'000'000'000;
+constexpr uint64_t kRemovalNs = 1'000'000'000;
 
 uint32_t alarm_mask(const cluster::Alarms& alarms) {
   uint32_t mask = 0;
@@ -150,7 +151,7 @@ Status ApplyLoop::apply_batch() {
 Status ApplyLoop::apply_entry(const raft::Entry& entry) {
   Result<apply::CommittedEntry> decoded = apply::decode_committed(entry);
   if (!decoded) return std::move(decoded).error();
-  if (decoded->empty) return Status();
+  if (decoded->empty && !decoded->conf_change) return Status();
   // Whoever waits is taken out now: from here the answer is certain, and no timeout may race it.
   std::optional<PendingCall> waiting;
   if (decoded->request_id() != 0) waiting = parts_.pending->take(decoded->request_id());
@@ -180,6 +181,7 @@ void ApplyLoop::note_effects() {
                  (mask & QUORATE_ALARM_CORRUPT) ? "on" : "off");
   }
   if (effects_.cluster_version_changed) parts_.state->version_decided = true;
+  if (effects_.members_changed) note_members();
   if (effects_.members_changed && !parts_.state->ready.load(std::memory_order_relaxed)) {
     const cluster::Member* self = loaded_->members.find(parts_.state->member_id);
     if (self != nullptr && self->client_urls == sorted_client_urls(*parts_.config) &&
@@ -188,6 +190,15 @@ void ApplyLoop::note_effects() {
       parts_.output->published();
     }
   }
+}
+
+void ApplyLoop::note_members() {
+  const cluster::Membership& members = loaded_->members;
+  if (members.size() != 0 || !members.removed().empty())
+    parts_.output->members_changed(members.members(), members.removed());
+  if (removed_ns_ != 0 || !members.was_removed(parts_.state->member_id)) return;
+  removed_ns_ = parts_.clock->now_ns();
+  logger_.warn("this member was removed from its cluster");
 }
 
 void ApplyLoop::fail(const Status& status) {
@@ -287,6 +298,7 @@ void ApplyLoop::take(LeadershipStarted& event) {
 void ApplyLoop::take(LeadershipEnded&) {
   leads_ = false;
   loaded_->lessor.leadership_end();
+  answer_moved_leaders(parts_.clock->now_ns());
 }
 
 void ApplyLoop::keep_alive(const Question& question, int64_t lease) {
@@ -354,12 +366,18 @@ void ApplyLoop::take(Tick& event) {
     if (progress_tick_ns_ != 0) hub_.progress_tick();
     progress_tick_ns_ = event.now_ns;
   }
-  if (leads_ && event.now_ns - publish_tried_ns_ > kPublishRetryNs) publish_member();
+  if (event.now_ns - publish_tried_ns_ > kPublishRetryNs) publish_member();
+  answer_moved_leaders(event.now_ns);
+  if (removed_ns_ != 0 && event.now_ns - removed_ns_ > kRemovalNs &&
+      !std::exchange(removal_told_, true))
+    parts_.output->removed();
 }
 
 // The member's name and client URLs, and the cluster's version, go through the log, like all that
-// other members must agree on.
+// other members must agree on. Each member says its own; the leader decides the version. A proposal
+// that is lost on its way to the leader is made again.
 void ApplyLoop::publish_member() {
+  if (!leads_ && parts_.state->leader.load(std::memory_order_relaxed) == 0) return;
   publish_tried_ns_ = parts_.clock->now_ns();
   const cluster::Member* self = loaded_->members.find(parts_.state->member_id);
   if (self == nullptr) return;  // its own addition is not applied yet
@@ -369,7 +387,8 @@ void ApplyLoop::publish_member() {
   } else if (!parts_.state->ready.exchange(true)) {
     parts_.output->published();
   }
-  if (!loaded_->version.get()) propose(0, encode_cluster_version(cluster::kClusterVersion.text()));
+  if (leads_ && !loaded_->version.get())
+    propose(0, encode_cluster_version(cluster::kClusterVersion.text()));
 }
 
 // Sizes differ between members, so they decide nothing in apply: a member that is over its quota

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "env/loop.h"
 #include "server/config.h"
+#include "server/member_change.h"
 #include "server/member_state.h"
 #include "server/pending.h"
 #include "server/pulls.h"
@@ -111,6 +112,13 @@ class ApplyOutput {
   virtual void apply_failed(const Status& status) = 0;
   // The member's own record (name and client URLs) has been applied.
   virtual void published() = 0;
+  // Who belongs to the cluster as of the last batch; `removed` never come back. While old entries
+  // are applied `members` is what it was then.
+  virtual void members_changed(std::vector<cluster::Member> members,
+                               std::vector<uint64_t> removed) = 0;
+  // This member was removed from its cluster, a second ago: whoever asked for it has the answer.
+  // Once.
+  virtual void removed() = 0;
 };
 
 class ApplyLoop final : public Loop<ApplyEvent> {
@@ -122,6 +130,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
     MemberState* state = nullptr;
     PendingCalls* pending = nullptr;
     const Config* config = nullptr;
+    ConnectedSince connected_since;  // any thread; empty: to nobody
     Logger logger;
   };
   // All of parts outlive the loop. loaded: what start found, with the store open.
@@ -157,10 +166,15 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   Status apply_batch();
   Status apply_entry(const raft::Entry& entry);
   void note_effects();
+  void note_members();
   void start_pull(uint64_t pull);
   void answer_question(const Question& question);
   void keep_alive(const Question& question, int64_t lease);
   void time_to_live(const Question& question, int64_t lease, bool keys);
+  Result<ConfProposal> plan_change(const Question& question) const;
+  void change_members(const Question& question);
+  void move_leader(const Question& question, uint64_t target);
+  void answer_moved_leaders(uint64_t now_ns);
   void answer_released_keep_alives();
   void answer_physical_compactions();
   void serve_ready_reads();
@@ -197,12 +211,20 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   std::vector<PhysicalCompaction> physical_;
   std::map<uint64_t, std::shared_ptr<Pull>> pulls_;
   std::map<uint64_t, int64_t> waiting_keep_alives_;  // for a revoke: call to lease
+  struct LeaderMove {
+    uint64_t call;
+    uint64_t target;
+    uint64_t deadline_ns;
+  };
+  std::vector<LeaderMove> leader_moves_;  // that this member asked for and has not seen
 
   uint64_t freeze_wake_ns_ = 0;  // when the next freeze wakes the loop; 0: nothing waits for one
   uint64_t lease_tick_ns_ = 0;
   uint64_t progress_tick_ns_ = 0;
   uint64_t caught_up_ns_ = 0;  // when the backlog was last empty
   uint64_t publish_tried_ns_ = 0;
+  uint64_t removed_ns_ = 0;  // when this member's removal was applied; 0: it belongs
+  bool removal_told_ = false;
   int quota_readings_ = 0;
   uint64_t quota_reading_ns_ = 0;
   std::function<void()> wound_down_;

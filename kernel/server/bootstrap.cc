@@ -156,7 +156,8 @@ Status check_store_is_ours(const Config& config, const Bootstrapped& result) {
   if (members.was_removed(self))
     return Status(Code::kInvalidArgument,
                   "member " + cluster::id_text(self) +
-                      " was removed from its cluster; add it anew, with an empty --data-dir");
+                      " has been permanently removed from the cluster; add it anew, with an empty "
+                      "--data-dir");
   return Status(Code::kInvalidArgument,
                 "the store in " + config.data_dir +
                     " belongs to another cluster: it does not know member " +

@@ -16,15 +16,12 @@ namespace quorate::server {
 
 class PeerBook {
  public:
-  // The peers that have an address, replaced as a whole. Those that were known and are no more were
-  // removed; ids are never used again.
+  // The peers that have an address, replaced as a whole.
   void set_known(const std::vector<raft::NodeId>& peers) {
     std::lock_guard lock(mutex_);
-    const std::set<raft::NodeId> now(peers.begin(), peers.end());
-    for (const raft::NodeId peer : known_)
-      if (!now.contains(peer)) removed_.insert(peer);
-    known_ = now;
+    known_ = {peers.begin(), peers.end()};
   }
+  // For good: ids are never used again.
   void set_removed(raft::NodeId peer) {
     std::lock_guard lock(mutex_);
     removed_.insert(peer);

@@ -263,30 +263,52 @@ void Peers::on_peer(uint64_t peer, uint32_t state, const char* reason) {
     wiring->raft->post(PeerEvent{peer, state});
 }
 
-void Peers::set_members(const std::vector<cluster::Member>& members, bool complete) {
+void Peers::connect(const cluster::Member& member) {
   const Wiring& wiring = *wiring_.load(std::memory_order_acquire);
-  std::vector<cluster::Member> next = complete ? std::vector<cluster::Member>() : members_;
-  for (const cluster::Member& member : members) {
-    if (member.id == wiring.state->member_id) continue;
-    const auto same_id = [&](const cluster::Member& other) { return other.id == member.id; };
-    if (!complete &&
-        (std::any_of(next.begin(), next.end(), same_id) || book_.was_removed(member.id)))
+  if (member.id == wiring.state->member_id || book_.was_removed(member.id)) return;
+  if (Status status = transport_->set_peer(member.id, member.peer_urls); !status.ok())
+    logger_.error("member {} cannot be reached: {}", cluster::id_text(member.id),
+                  status.to_string());
+  std::erase_if(members_, [&](const cluster::Member& known) { return known.id == member.id; });
+  members_.push_back(member);
+}
+
+void Peers::set_members(const std::vector<cluster::Member>& members,
+                        const std::vector<raft::NodeId>& removed) {
+  for (const raft::NodeId id : removed) {
+    if (book_.was_removed(id)) continue;
+    book_.set_removed(id);
+    if (std::erase_if(members_, [id](const cluster::Member& known) { return known.id == id; }) == 0)
       continue;
-    const auto known = std::find_if(members_.begin(), members_.end(), same_id);
-    if (known == members_.end() || known->peer_urls != member.peer_urls) {
-      if (Status status = transport_->set_peer(member.id, member.peer_urls); !status.ok())
-        logger_.error("member {} cannot be reached: {}", cluster::id_text(member.id),
-                      status.to_string());
+    transport_->remove_peer(id);
+    book_.disconnected(id);
+  }
+  for (const cluster::Member& member : members) {
+    const auto known = logged_urls_.find(member.id);
+    const bool first = known == logged_urls_.end();
+    if (!first && known->second == member.peer_urls) continue;
+    logged_urls_[member.id] = member.peer_urls;
+    // The first entry about a member may be older than what the others told of it.
+    if (first) {
+      add_members({member});
+    } else {
+      connect(member);
     }
-    next.push_back(member);
   }
-  for (const cluster::Member& old : members_) {
-    const auto stays = [&](const cluster::Member& member) { return member.id == old.id; };
-    if (std::any_of(next.begin(), next.end(), stays)) continue;
-    transport_->remove_peer(old.id);
-    book_.disconnected(old.id);
+  note_known();
+}
+
+void Peers::add_members(const std::vector<cluster::Member>& members) {
+  for (const cluster::Member& member : members) {
+    const bool known =
+        std::any_of(members_.begin(), members_.end(),
+                    [&](const cluster::Member& other) { return other.id == member.id; });
+    if (!known) connect(member);
   }
-  members_ = std::move(next);
+  note_known();
+}
+
+void Peers::note_known() {
   std::vector<raft::NodeId> ids;
   for (const cluster::Member& member : members_) ids.push_back(member.id);
   book_.set_known(ids);
@@ -307,7 +329,7 @@ void Peers::learn_addresses(Code code, Slice response) {
   if (wiring == nullptr || code != Code::kOk) return;
   Result<RemoteCluster> cluster = decode_cluster(response);
   if (!cluster || cluster->cluster_id != wiring->state->cluster_id) return;
-  wiring->raft->post(PeerAddresses{std::move(cluster->members), false});
+  wiring->raft->post(PeerAddresses{std::move(cluster->members), {}, false});
 }
 
 // ---------------------------------------------------------------- messages in

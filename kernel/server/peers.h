@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -75,9 +76,13 @@ class Peers {
   // From here on the member is `state`'s, and what comes goes to the loops. [host thread]
   void attach(const Wiring& wiring);
 
-  // Where the members live; this member may be among them. complete: there are no others, and who
-  // is missing was removed; else these are added to those that are known. [raft loop]
-  void set_members(const std::vector<cluster::Member>& members, bool complete);
+  // What the log says: these were members as of some entry, perhaps long ago while this one catches
+  // up, and `removed` never come back. [raft loop]
+  void set_members(const std::vector<cluster::Member>& members,
+                   const std::vector<raft::NodeId>& removed);
+  // What others say: these are members now. Whom the log or they told of before stays as it is.
+  // [raft loop]
+  void add_members(const std::vector<cluster::Member>& members);
   // Once a tick: looks for the addresses of those who spoke and are unknown here. [raft loop]
   void tick();
   // Hands the questions to the leader. Its answer completes each call; who cannot answer now makes
@@ -106,6 +111,8 @@ class Peers {
   void reply(uint64_t token, Code code, const Bytes& response);
   void answered(Asked& asked, Code code, Slice response);
   void learn_addresses(Code code, Slice response);
+  void connect(const cluster::Member& member);
+  void note_known();
 
   Clock* const clock_;
   const Logger logger_;
@@ -117,7 +124,8 @@ class Peers {
   const std::shared_ptr<SlabCounter> slabs_ = std::make_shared<SlabCounter>();
   MessageSender raft_sender_{nullptr}, wal_sender_{nullptr};
   // Raft loop's own.
-  std::vector<cluster::Member> members_;
+  std::vector<cluster::Member> members_;  // those with an address, but this one
+  std::map<raft::NodeId, std::vector<std::string>> logged_urls_;  // as set_members() heard last
   uint64_t next_guide_ = 0;  // which peer is asked for addresses next
 };
 

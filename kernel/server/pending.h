@@ -29,8 +29,9 @@ struct PendingCall {
   uint64_t id = 0;  // the call's, and its entry's request id
   Caller caller;
   uint64_t deadline_ns = 0;
-  bool proposed = false;  // may take effect even if nobody waits for it any more
-  bool physical = false;  // a compaction that is answered when the engine has forgotten
+  bool proposed = false;       // may take effect even if nobody waits for it any more
+  bool physical = false;       // a compaction that is answered when the engine has forgotten
+  Code late = Code::kTimeout;  // what the caller is told when the deadline passes
 
   // What a caller is told who gets no answer because of `code`.
   Code given_up(Code code) const { return proposed ? Code::kUnknownOutcome : code; }

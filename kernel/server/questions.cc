@@ -64,6 +64,11 @@ void ApplyLoop::answer_question(const Question& question) {
     return keep_alive(question, op->id);
   if (const auto* op = question.request.get_if<apply::LeaseTimeToLiveOp>())
     return time_to_live(question, op->id, op->keys);
+  if (const auto* op = question.request.get_if<apply::MoveLeaderOp>())
+    return move_leader(question, op->target);
+  if (apply::route(question.request) == apply::Route::kConfChange ||
+      question.request.get_if<apply::MemberPromoteOp>())
+    return change_members(question);
 
   if (question.request.get_if<apply::LeaseListOp>()) {
     const std::vector<int64_t> ids = loaded_->lessor.list();

@@ -26,6 +26,10 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
 constexpr uint64_t kHasteNsMin = 10'000'000;
 constexpr uint64_t kHasteNsMax = 60'000'000;
 
+constexpr size_t kConfWaitingMax = 64;
+// Of a change that another member handed on: its caller waits there no longer than this.
+constexpr uint64_t kForwardedLifeNs = 7'000'000'000;
+
 }  // namespace
 
 RaftLoop::RaftLoop(Executor* executor, const Parts& parts, raft::RawNode node,
@@ -93,6 +97,10 @@ void RaftLoop::take(Proposals& event) {
 }
 
 void RaftLoop::take(ConfProposal& event) {
+  if (waiting_conf_.size() >= kConfWaitingMax) {
+    output_->proposals_refused({Proposal{event.request, {}}}, Code::kTooManyRequests);
+    return;
+  }
   waiting_conf_.push_back(std::move(event));
 }
 
@@ -105,7 +113,10 @@ void RaftLoop::take(LeaderRequest& event) {
 }
 
 void RaftLoop::take(PeerMessages& event) {
-  for (raft::Message& message : event.messages) step(std::move(message));
+  for (raft::Message& message : event.messages) {
+    queue_forwarded_changes(message);
+    step(std::move(message));
+  }
   peer_bytes_.fetch_sub(event.bytes, std::memory_order_relaxed);
 }
 
@@ -124,7 +135,7 @@ void RaftLoop::take(SnapshotSent& event) {
 }
 
 void RaftLoop::take(PeerAddresses& event) {
-  output_->set_peers(event.members, event.complete);
+  output_->set_peers(event);
 }
 
 void RaftLoop::take(TransferLeader& event) {
@@ -172,9 +183,11 @@ void RaftLoop::tick_if_due() {
   if (next_tick_ns_ <= now) next_tick_ns_ = now + tick_ns_;
   wake_at(next_tick_ns_);
   append_all(waiting_questions_, questions_again_);
-  std::erase_if(waiting_questions_, [now](const Question& question) {
-    return question.deadline_ns != 0 && question.deadline_ns <= now;
-  });
+  const auto is_late = [now](const auto& waiting) {
+    return waiting.deadline_ns != 0 && waiting.deadline_ns <= now;
+  };
+  std::erase_if(waiting_questions_, is_late);
+  std::erase_if(waiting_conf_, is_late);
   note_log_needed();
   output_->ticked(now);
 }
@@ -214,13 +227,52 @@ void RaftLoop::propose_waiting() {
       output_->proposals_refused(proposals, Code::kTooManyRequests);
     }
   }
-  while (!waiting_conf_.empty()) {
-    ConfProposal conf = std::move(waiting_conf_.front());
+  propose_conf_changes();
+}
+
+// One at a time. The leader holds back what comes while one is under way: the core would put an
+// empty entry in its place, and nobody could answer its caller.
+void RaftLoop::propose_conf_changes() {
+  const bool leads = node_.soft_state().role == raft::Role::kLeader;
+  while (!waiting_conf_.empty() && (!leads || node_.may_change_conf())) {
+    const ConfProposal conf = std::move(waiting_conf_.front());
     waiting_conf_.pop_front();
-    if (Status status = node_.propose_conf_change(conf.change, conf.context); !status.ok()) {
-      output_->proposals_refused({Proposal{conf.request, {}}}, Code::kTooManyRequests);
+    Code refusal = Code::kOk;
+    if (conf.promotes && !leads) {
+      refusal = Code::kLeaderChanged;
+    } else if (conf.promotes && !follows_closely(conf.change.steps.front().node)) {
+      refusal = Code::kLearnerNotReady;
+    } else if (!node_.propose_conf_change(conf.change, conf.context).ok()) {
+      refusal = Code::kTooManyRequests;
     }
+    if (refusal != Code::kOk) output_->proposals_refused({Proposal{conf.request, {}}}, refusal);
   }
+}
+
+// A learner that is promoted while it lags would be a voter that cannot vote for long.
+bool RaftLoop::follows_closely(raft::NodeId learner) const {
+  const raft::NodeStatus status = node_.status();
+  raft::Index own = 0, match = 0;
+  for (const raft::PeerProgress& peer : status.progress) {
+    if (peer.id == learner) match = peer.match;
+    if (peer.id == parts_.self) own = peer.match;
+  }
+  return match * 10 >= own * 9;
+}
+
+// The same for a change that another member handed on.
+void RaftLoop::queue_forwarded_changes(raft::Message& message) {
+  if (message.type != raft::MessageType::kMsgProp || node_.soft_state().role != raft::Role::kLeader)
+    return;
+  std::erase_if(message.entries, [this](const raft::Entry& entry) {
+    if (entry.type != raft::EntryType::kConfChange) return false;
+    Result<raft::DecodedConfChange> change = raft::decode_conf_change(entry.payload);
+    if (change && waiting_conf_.size() < kConfWaitingMax) {
+      waiting_conf_.push_back({0, std::move(change->change), std::move(change->context),
+                               parts_.clock->now_ns() + kForwardedLifeNs});
+    }
+    return true;
+  });
 }
 
 // A leader's answer stands on a round of its own: it must lead still when the answer is made.

@@ -29,6 +29,15 @@ struct ConfProposal {
   uint64_t request = 0;
   raft::ConfChange change;
   Bytes context;
+  uint64_t deadline_ns = 0;  // after it nobody waits, and it is not proposed any more; 0: none
+  bool promotes = false;     // only while the learner is close behind the leader, and by it alone
+};
+
+// Where members live: as the log says (Peers::set_members), or as others say (add_members).
+struct PeerAddresses {
+  std::vector<cluster::Member> members;
+  std::vector<raft::NodeId> removed;
+  bool logged = true;
 };
 
 // All [raft loop].
@@ -48,7 +57,7 @@ class RaftOutput {
   // To the member that leads, which is not this one. What comes back without an answer is posted
   // again as LeaderRequest.
   virtual void ask_leader(raft::NodeId leader, std::vector<Question> questions) = 0;
-  virtual void set_peers(const std::vector<cluster::Member>& members, bool complete) = 0;
+  virtual void set_peers(const PeerAddresses& addresses) = 0;
   // Nobody can answer these here.
   virtual void questions_refused(std::vector<Question> questions, Code code) = 0;
   // Entries are wanted from the sealed segments; a MsgLogLoaded answers.
@@ -86,11 +95,6 @@ struct PeerEvent {
 struct SnapshotSent {
   raft::NodeId peer = 0;
   raft::SnapshotStatus status = raft::SnapshotStatus::kFailed;
-};
-// Where members live, see Peers::set_members().
-struct PeerAddresses {
-  std::vector<cluster::Member> members;
-  bool complete = true;
 };
 struct TransferLeader {
   raft::NodeId to = 0;
@@ -162,6 +166,9 @@ class RaftLoop final : public Loop<RaftEvent> {
   void feed_node();
   void note_configuration(const raft::ConfState& state);
   void propose_waiting();
+  void propose_conf_changes();
+  void queue_forwarded_changes(raft::Message& message);
+  bool follows_closely(raft::NodeId learner) const;
   void ask_leader();
   void start_read_round();
   void finish_read_round(const raft::ReadState& state);

@@ -48,12 +48,19 @@ Result<std::unique_ptr<Server>> Server::start(Env& env, Config config,
   host.logger = logger.named("engine");
   host.config = server.get();
   QUORATE_TRY(server->create_peers(plugins));
+  FetchCluster fetch;
+  if (server->peers_)
+    fetch = [&](const std::vector<std::string>& urls, uint64_t timeout_ms) {
+      return server->peers_->fetch_cluster(urls, timeout_ms);
+    };
   Result<Bootstrapped> found =
-      bootstrap(env, server->config_, *backend, host, nullptr, logger.named("start"));
+      bootstrap(env, server->config_, *backend, host, fetch, logger.named("start"));
   if (!found) return std::move(found).error();
   server->durable_engine_ = backend->durable();
+  const cluster::Membership members = found->state->members;
+  const std::vector<cluster::Member> first_known = std::move(found->peers);
   server->make_loops(std::move(*found));
-  server->attach_peers();
+  server->attach_peers(members, first_known);
   server->define_metrics();
   QUORATE_TRY(server->create_frontends(plugins));
   server->running_ = true;
@@ -103,6 +110,7 @@ void Server::make_loops(Bootstrapped found) {
                                                              .state = &state_,
                                                              .pending = &pending_,
                                                              .config = &config_,
+                                                             .connected_since = connected_since(),
                                                              .logger = logger_.named("apply")},
                                             std::move(found.state));
   commit_loop_ =
@@ -127,7 +135,14 @@ Status Server::create_peers(plugin::PluginLoader& plugins) {
   return Status();
 }
 
-void Server::attach_peers() {
+ConnectedSince Server::connected_since() const {
+  if (!peers_) return {};
+  const PeerBook* book = &peers_->book();
+  return [book](uint64_t member) { return book->connected_since_ns(member); };
+}
+
+void Server::attach_peers(const cluster::Membership& members,
+                          const std::vector<cluster::Member>& first_known) {
   if (!peers_) return;
   Services::Parts parts = services_parts();
   parts.for_peers = true;
@@ -138,6 +153,8 @@ void Server::attach_peers() {
                   .apply = apply_loop_.get(),
                   .services = peer_services_->table(),
                   .snapshots = this});
+  peers_->set_members(members.members(), members.removed());
+  peers_->add_members(first_known);
 }
 
 Services::Parts Server::services_parts() {
@@ -272,8 +289,10 @@ void Server::ask_leader(raft::NodeId leader, std::vector<Question> questions) {
   peers_->ask_leader(leader, std::move(questions));
 }
 
-void Server::set_peers(const std::vector<cluster::Member>& members, bool complete) {
-  if (peers_) peers_->set_members(members, complete);
+void Server::set_peers(const PeerAddresses& addresses) {
+  if (!peers_) return;
+  if (addresses.logged) return peers_->set_members(addresses.members, addresses.removed);
+  peers_->add_members(addresses.members);
 }
 
 void Server::questions_refused(std::vector<Question> questions, Code code) {
@@ -347,7 +366,7 @@ void Server::ticked(uint64_t now_ns) {
 void Server::expire_calls(uint64_t now_ns) {
   std::vector<Completion> completions;
   for (const PendingCall& call : pending_.take_expired(now_ns)) {
-    completions.push_back({call.caller, Code::kTimeout, error_response(state_)});
+    completions.push_back({call.caller, call.late, error_response(state_)});
   }
   deliver(completions);
 }
@@ -369,6 +388,14 @@ void Server::apply_failed(const Status& status) {
 void Server::published() {
   info_.changed();
   events_->ready();
+}
+
+void Server::members_changed(std::vector<cluster::Member> members, std::vector<uint64_t> removed) {
+  raft_loop_->post(PeerAddresses{std::move(members), std::move(removed), true});
+}
+
+void Server::removed() {
+  events_->removed();
 }
 
 // ---------------------------------------------------------------- log and engine

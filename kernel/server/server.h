@@ -37,6 +37,8 @@ class ServerEvents {
   virtual void ready() = 0;
   // The member must not go on; the sentence is the operator's. Once.
   virtual void failed(const Status& status) = 0;
+  // The member does not belong to its cluster any more; it should be stopped. At most once.
+  virtual void removed() = 0;
 };
 
 class Server final : private RaftOutput,
@@ -70,7 +72,10 @@ class Server final : private RaftOutput,
   struct FrontendSlot;
   Server(Env& env, Config config, ServerEvents* events, const Logger& logger);
   Status create_peers(plugin::PluginLoader& plugins);
-  void attach_peers();
+  ConnectedSince connected_since() const;
+  // members: the store's. first_known: what a first start knows of them.
+  void attach_peers(const cluster::Membership& members,
+                    const std::vector<cluster::Member>& first_known);
   Status create_frontends(plugin::PluginLoader& plugins);
   Services::Parts services_parts();
   void make_loops(Bootstrapped found);
@@ -85,7 +90,7 @@ class Server final : private RaftOutput,
   void reads_ready(raft::Index index, std::vector<ReadWaiter> waiters) override;
   void proposals_refused(const std::vector<Proposal>& proposals, Code code) override;
   void ask_leader(raft::NodeId leader, std::vector<Question> questions) override;
-  void set_peers(const std::vector<cluster::Member>& members, bool complete) override;
+  void set_peers(const PeerAddresses& addresses) override;
   void questions_refused(std::vector<Question> questions, Code code) override;
   void load(const raft::LogWindow& window) override;
   void snapshot_durable(const raft::SnapshotMeta& snapshot) override;
@@ -99,6 +104,9 @@ class Server final : private RaftOutput,
   void freeze(std::unique_ptr<storage::FrozenBuffer> buffer) override;
   void apply_failed(const Status& status) override;
   void published() override;
+  void members_changed(std::vector<cluster::Member> members,
+                       std::vector<uint64_t> removed) override;
+  void removed() override;
   // WalSink, WalObserver.
   void wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) override;
   void wal_failed(const Status& status) override;

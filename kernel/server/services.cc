@@ -156,20 +156,25 @@ Status Services::submit(const quorate_submission& item, Slab& slab, PendingCall&
       }
       return Status();
     case apply::Route::kLeader:
+      call.proposed = request->get_if<apply::MemberPromoteOp>() != nullptr;
       sorted.for_leader.questions.push_back(question(call, std::move(*request)));
       return Status();
     case apply::Route::kSerializable:
     case apply::Route::kLocal:
+      if (request->get_if<apply::MoveLeaderOp>()) call.late = Code::kTransferTimeout;
       if (reads_on_pool(*request)) {
         sorted.local.push_back({call.id, call.deadline_ns, std::move(*request)});
       } else {
         sorted.ask.questions.push_back(question(call, std::move(*request)));
       }
       return Status();
+    case apply::Route::kConfChange:
+      call.proposed = true;
+      sorted.ask.questions.push_back(question(call, std::move(*request)));
+      return Status();
     case apply::Route::kPrepare: return Status(Code::kAuthNotEnabled, "auth is off");
-    case apply::Route::kConfChange: break;
   }
-  return Status(Code::kUnsupported, "this build serves a cluster of one member");
+  return Status(Code::kUnsupported, "a request of an unknown kind");
 }
 
 Question Services::question(const PendingCall& call, apply::Request request) const {

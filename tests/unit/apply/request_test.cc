@@ -351,7 +351,7 @@ TEST_CASE("requests reach their answer by the way that is theirs", "[request]") 
        true},
       {"hash", [](auto to) { to.initMaintenance().setHashKv(0); }, Route::kLocal, true},
       {"defragment", [](auto to) { to.initMaintenance().setDefragment(); }, Route::kLocal, true},
-      {"move leader", [](auto to) { to.initMaintenance().setMoveLeader(1); }, Route::kLeader, true},
+      {"move leader", [](auto to) { to.initMaintenance().setMoveLeader(1); }, Route::kLocal, true},
   };
   for (const Row& row : rows) {
     INFO(row.name);

@@ -158,6 +158,7 @@ class TestMember : private server::ServerEvents {
   TestEnv env;
   server::Config config;
   bool is_ready = false;
+  bool is_removed = false;
   Status failure;
   uint64_t last_call = 0;
   std::deque<WatchItem> watched;
@@ -166,6 +167,7 @@ class TestMember : private server::ServerEvents {
  private:
   void ready() override { is_ready = true; }
   void failed(const Status& status) override { failure = status; }
+  void removed() override { is_removed = true; }
 
   static void on_done(void*, const quorate_completion* items, size_t count) {
     for (size_t i = 0; i < count; ++i) {

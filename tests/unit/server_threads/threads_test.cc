@@ -25,6 +25,7 @@ class Events final : public server::ServerEvents {
     failure_ = status;
     ready_.open();
   }
+  void removed() override {}
   void wait() { ready_.wait(); }
   const Status& failure() const { return failure_; }
 
