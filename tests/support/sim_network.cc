@@ -145,6 +145,10 @@ void SimNetwork::carry(Node& from, Node& to, Action action) {
   });
 }
 
+void SimNetwork::run_until_answered(uint64_t serial, uint64_t token) {
+  while (live(serial)->calls.contains(token)) env_.advance_ms(1);
+}
+
 void SimNetwork::look_at_links() {
   std::vector<uint64_t> serials;
   for (const auto& [serial, node] : nodes_) serials.push_back(serial);
@@ -304,7 +308,10 @@ struct SimTable {
         call.done(call.user, code, {nullptr, 0});
       };
     };
-    if (to == nullptr) return network.later(network.delay(), fail(QUORATE_UNAVAILABLE));
+    if (to == nullptr) {
+      if (member == 0) return fail(QUORATE_UNAVAILABLE)();
+      return network.later(network.delay(), fail(QUORATE_UNAVAILABLE));
+    }
     network.later(timeout_ms * 1'000'000, fail(QUORATE_TIMEOUT));
     const std::string bytes(view(request->bytes));
     network.carry(node, *to, [to, token, bytes, &node] {
@@ -312,6 +319,7 @@ struct SimTable {
       const quorate_peer_identity who = node.identity();
       to->receiver.on_call(to->receiver.ctx, &who, token, slice(bytes));
     });
+    if (member == 0) network.run_until_answered(node.serial, token);
   }
   static void reply(quorate_transport* handle, uint64_t token, quorate_status code,
                     const quorate_buf* answer) {

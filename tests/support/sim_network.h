@@ -61,6 +61,8 @@ class SimNetwork {
   void later(uint64_t delay_ns, Action action);
   // Runs `action` when what `from` says has come to `to`, if it comes, and both still live.
   void carry(Node& from, Node& to, Action action);
+  // A question to an address comes from a host that waits for the answer, outside of all turns.
+  void run_until_answered(uint64_t serial, uint64_t token);
   void look_at_links();
   void look_at_link(Node& node, uint64_t peer);
   Node* node_of(uint64_t id);

@@ -113,7 +113,7 @@ TEST_CASE("a log that cannot be synced stops the member, and nothing more is ack
   TestMember member;
   member.start();
   member.put("before", "v");
-  member.env.disk().fail(SimDisk::Op::kSync, 1, Code::kIoError);
+  member.machine.disk().fail(SimDisk::Op::kSync, 1, Code::kIoError);
   auto lost = member.send(put_request("lost", "v"));
   member.env.advance_ms(500);
   CHECK_FALSE((lost->done() && lost->code == Code::kOk));

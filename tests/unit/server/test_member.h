@@ -21,8 +21,10 @@
 #include "plugin/loader.h"
 #include "server/server.h"
 #include "support/requests.h"
+#include "support/sim_network.h"
 #include "support/temp_dir.h"
 #include "support/test_env.h"
+#include "support/test_machine.h"
 
 extern "C" const quorate_plugin* quorate_static_backend_memory(void);
 
@@ -56,30 +58,46 @@ struct Piece {
 
 class TestMember : private server::ServerEvents {
  public:
-  explicit TestMember(uint64_t seed = 1) : env(seed) {
-    // The engine locks its directory on the real disk; all else is on the simulated one.
-    std::filesystem::create_directories(directory_.path() + "/backend/00000001");
-    config.data_dir = directory_.path();
-    config.backend.name = "memory";
-    config.frontends = {{"test", {{"harness", address(this)}}}};
-    config.advertise_client_urls = {"http://127.0.0.1:2379"};
+  // A member alone, in a world of its own.
+  explicit TestMember(uint64_t seed = 1)
+      : own_world_(std::make_unique<TestEnv>(seed)), env(*own_world_), machine(env, seed) {
+    configure();
     config.advertise_peer_urls = {"http://127.0.0.1:2380"};
-    config.initial_cluster = {{"default", {"http://127.0.0.1:2380"}}};
+    config.initial_cluster = {{"default", config.advertise_peer_urls}};
+  }
+  // One of several in `world`, which reach each other through `network` under the URL
+  // "http://<name>"; `world` and `network` outlive it.
+  TestMember(TestEnv& world, SimNetwork& network, const std::string& name,
+             const std::vector<std::string>& names, uint64_t seed)
+      : env(world), machine(world, seed) {
+    configure();
+    config.name = name;
+    config.transport = {"sim", {{"network", network.address()}}};
+    config.listen_peer_urls = config.advertise_peer_urls = {"http://" + name};
+    config.advertise_client_urls = {"http://client." + name};
+    for (const std::string& other : names)
+      config.initial_cluster.push_back({other, {"http://" + other}});
   }
   ~TestMember() override { server_.reset(); }
 
-  // Starts, and runs until it is ready to serve or has refused. virtual seconds pass.
-  Status try_start() {
+  // Starts. It is ready once a leader has its name in the log.
+  Status begin() {
     is_ready = false;
     failure = Status();
     loader_ = std::make_unique<plugin::PluginLoader>(
         "/nowhere",
         std::vector<plugin::StaticPlugin>{{"backend_memory", quorate_static_backend_memory()},
+                                          {"transport_sim", &SimNetwork::plugin()},
                                           {"frontend_test", &plugin()}},
         Logger());
-    auto started = server::Server::start(env, config, *loader_, this, Logger());
+    auto started = server::Server::start(machine, config, *loader_, this, Logger());
     if (!started) return std::move(started).error();
     server_ = std::move(*started);
+    return server_->serve();
+  }
+  // Starts, and runs until it is ready to serve or has refused. virtual seconds pass.
+  Status try_start() {
+    if (Status status = begin(); !status.ok()) return status;
     for (int i = 0; i < 100 && !is_ready && failure.ok(); ++i) env.advance_ms(100);
     return Status();
   }
@@ -88,13 +106,13 @@ class TestMember : private server::ServerEvents {
     INFO(status.to_string());
     REQUIRE(status.ok());
     REQUIRE(is_ready);
-    REQUIRE(server_->serve().ok());
   }
   // The power goes: what was not synced may be gone.
   void crash(uint64_t seed) {
     server_.reset();
-    env.crash(seed);
+    machine.crash(seed);
   }
+  bool runs_now() const { return server_ != nullptr; }
   server::Server& server() { return *server_; }
 
   // Sends a request; the answer comes as the member runs.
@@ -155,7 +173,9 @@ class TestMember : private server::ServerEvents {
   }
   const quorate_services* services() const { return services_; }
 
-  TestEnv env;
+  const std::unique_ptr<TestEnv> own_world_;
+  TestEnv& env;
+  TestMachine machine;
   server::Config config;
   bool is_ready = false;
   bool is_removed = false;
@@ -195,6 +215,16 @@ class TestMember : private server::ServerEvents {
         {piece->kind, static_cast<Code>(piece->code), std::string(from_c(piece->bytes.bytes))});
   }
 
+  void configure() {
+    // The engine locks its directory on the real disk; all else is on the simulated one.
+    for (int generation = 1; generation < 10; ++generation)
+      std::filesystem::create_directories(directory_.path() + "/backend/0000000" +
+                                          std::to_string(generation));
+    config.data_dir = directory_.path();
+    config.backend.name = "memory";
+    config.frontends = {{"test", {{"harness", address(this)}}}};
+    config.advertise_client_urls = {"http://127.0.0.1:2379"};
+  }
   static std::string address(TestMember* member) {
     return std::to_string(reinterpret_cast<uintptr_t>(member));
   }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several members of one cluster.
+#include <catch2/catch.hpp>
+
+#include "base/random.h"
+#include "test_cluster.h"
+
+namespace quorate::test {
+namespace {
+
+TEST_CASE("three members elect one leader, and a write is on all of them", "[cluster]") {
+  TestCluster cluster(3);
+  cluster.start();
+  const int64_t revision = cluster.leader().put("a", "one");
+  cluster.settle();
+  for (const auto& member : cluster.members) {
+    CHECK(member->count("a") == 1);
+    CHECK(member->server().state().revision.load() == revision);
+  }
+  CHECK(cluster.same_content());
+}
+
+TEST_CASE("a follower takes writes and linearizable reads", "[cluster]") {
+  TestCluster cluster(3);
+  cluster.start();
+  TestMember& follower = *cluster.members[cluster.follower_at()];
+  const int64_t revision = follower.put("a", "one");
+  CHECK(revision == 2);
+  CHECK(follower.count("a") == 1);
+  CHECK(cluster.leader().count("a") == 1);
+}
+
+TEST_CASE("a leader that dies is replaced at once, and nothing acknowledged is lost", "[cluster]") {
+  TestCluster cluster(3);
+  cluster.start();
+  for (int i = 0; i < 20; ++i) cluster.leader().put("k" + std::to_string(i), "v");
+  const size_t dead = cluster.leader_at();
+  const uint64_t before = cluster.world.clock().now_ns();
+  cluster.crash(dead, 7);
+  REQUIRE(cluster.run_until([&] { return cluster.leader_at() < 3; }));
+  // Its connections were reset: nobody waited for an election timeout.
+  CHECK(cluster.world.clock().now_ns() - before < 900'000'000);
+  CHECK(cluster.leader().count("k", "l") == 20);
+  cluster.leader().put("after", "v");
+  cluster.begin(dead);
+  CHECK(cluster.same_content());
+  CHECK(cluster.members[dead]->count("k", "l") == 20);
+}
+
+TEST_CASE("a leader that is cut off acknowledges nothing and steps down", "[cluster]") {
+  TestCluster cluster(3);
+  cluster.start();
+  cluster.leader().put("a", "one");
+  const size_t old = cluster.leader_at();
+  for (size_t i = 0; i < 3; ++i)
+    if (i != old) cluster.network.cut_both(TestCluster::url_of(old), TestCluster::url_of(i));
+  const auto lost = cluster.members[old]->send(put_request("a", "two"));
+  REQUIRE(cluster.run_until([&] {
+    return cluster.leader_at() != old && cluster.leader_at() < 3 &&
+           cluster.members[old]->server().state().role.load() != QUORATE_ROLE_LEADER;
+  }));
+  cluster.leader().put("a", "three");
+  REQUIRE(cluster.run_until([&] { return lost->done(); }));
+  CHECK(lost->code != Code::kOk);
+  cluster.network.heal();
+  CHECK(cluster.same_content());
+  CHECK(cluster.leader().runs("a").find("three") != std::string::npos);
+}
+
+TEST_CASE("a member that was down for long is fed from the log", "[cluster]") {
+  TestCluster cluster(3);
+  cluster.start();
+  const size_t down = cluster.follower_at();
+  cluster.crash(down, 3);
+  for (int i = 0; i < 300; ++i) cluster.leader().put("k" + std::to_string(i), "v");
+  cluster.begin(down);
+  CHECK(cluster.same_content());
+  CHECK(cluster.network.snapshots() == 0);
+}
+
+TEST_CASE("a lease is kept alive through any member", "[cluster]") {
+  TestCluster cluster(3);
+  cluster.start();
+  const size_t follower = cluster.follower_at();
+  const Answer granted = cluster.members[follower]->call(grant_request(5, 7));
+  REQUIRE(granted.code == Code::kOk);
+  cluster.leader().put("k", "v", 7);
+  for (int i = 0; i < 10; ++i) {
+    cluster.world.advance_ms(1000);
+    const Answer kept = cluster.members[follower]->call(keep_alive_request(7));
+    REQUIRE(kept.code == Code::kOk);
+    CHECK(kept.reader().root<schema::Response>().getLease().getTtl() == 5);
+    CHECK(kept.reader().root<schema::Response>().getHeader().getMemberId() ==
+          cluster.members[follower]->server().state().member_id);
+  }
+  CHECK(cluster.leader().count("k") == 1);
+  cluster.world.advance_ms(8000);
+  CHECK(cluster.leader().count("k") == 0);
+  CHECK(cluster.same_content());
+}
+
+TEST_CASE("every member fails now and then, and no acknowledged write is lost", "[cluster]") {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO("seed " << seed);
+    TestCluster cluster(3, seed);
+    Random random(seed);
+    cluster.start();
+    cluster.network.lose_one_in(50);
+    struct Written {
+      std::string key;
+      std::shared_ptr<Answer> answer;
+    };
+    std::vector<Written> written;
+    for (int step = 0; step < 120; ++step) {
+      for (size_t i = 0; i < 3; ++i) {
+        if (!cluster.members[i]->runs_now() || !cluster.members[i]->is_ready) continue;
+        const std::string key = std::to_string(step) + "/" + std::to_string(i);
+        written.push_back({key, cluster.members[i]->send(put_request(key, "v"))});
+      }
+      cluster.world.advance_ms(random.below(100));
+      if (random.one_in(10)) {
+        const size_t victim = random.below(3);
+        if (cluster.members[victim]->runs_now()) cluster.crash(victim, random.next());
+      }
+      if (random.one_in(8)) {
+        cluster.network.cut(TestCluster::url_of(random.below(3)),
+                            TestCluster::url_of(random.below(3)));
+      }
+      if (random.one_in(6)) cluster.network.heal();
+      for (size_t i = 0; i < 3; ++i)
+        if (!cluster.members[i]->runs_now() && random.one_in(5)) cluster.begin(i);
+    }
+    cluster.network.heal();
+    cluster.network.lose_one_in(0);
+    for (size_t i = 0; i < 3; ++i)
+      if (!cluster.members[i]->runs_now()) cluster.begin(i);
+    REQUIRE(cluster.run_until([&] { return cluster.all_ready(); }));
+    CHECK(cluster.same_content());
+    size_t acknowledged = 0;
+    for (const Written& write : written) {
+      if (!write.answer->done() || write.answer->code != Code::kOk) continue;
+      ++acknowledged;
+      INFO("key " << write.key);
+      CHECK(cluster.leader().count(write.key) == 1);
+    }
+    CHECK(acknowledged > 50);
+  }
+}
+
+}  // namespace
+}  // namespace quorate::test
