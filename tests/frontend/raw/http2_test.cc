@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <future>
 #include <thread>
 
 #include "frontend/fixture.h"
@@ -388,6 +389,66 @@ TEST_CASE("stop does not wait longer than it may", "[frontend]") {
   frontend.kernel.wait_for_cancel(1);
   frontend.destroy();
   CHECK(frontend.kernel.everything_released());
+}
+
+TEST_CASE("a slow watch stream is held back, resumed, and loses nothing", "[frontend]") {
+  Frontend frontend;
+  H2Client client(frontend.port(), setting(4, 1 << 20));
+  std::string create;
+  frontend_etcd::wire::Writer(create).bytes_always(1, put_request());
+  client.send(open_call(1, "/etcdserverpb.Watch/Watch") + frame(kData, 0, 1, grpc_message(create)));
+  FakeKernel& kernel = frontend.kernel;
+  kernel.stream(0, [](const FakeStream& one) { return one.adds.size() == 1; });
+  kernel.created(0, 1, 7);
+
+  constexpr int64_t kEvents = 400;
+  int held_back = 0;
+  std::promise<void> first_time;
+  std::thread teller([&] {
+    for (int64_t revision = 1; revision <= kEvents; ++revision) {
+      const std::string event = put_event(
+          "k", std::string(static_cast<size_t>(20'000 + revision * 31 % 4000), 'v'), revision);
+      int resumes = kernel.stream(0).resumes;
+      while (kernel.events(0, 1, revision, {event}) == QUORATE_BUSY) {
+        if (++held_back == 1) first_time.set_value();
+        kernel.stream(0, [resumes](const FakeStream& one) { return one.resumes > resumes; });
+        resumes = kernel.stream(0).resumes;
+      }
+    }
+  });
+  // Reads the revision out of each message's header, and gives back the window that it took.
+  first_time.get_future().wait();
+  std::string data;
+  int64_t seen = 0;
+  while (seen < kEvents) {
+    const auto got = client.next();
+    REQUIRE(got);
+    if (got->type != kData) continue;
+    data += got->payload;
+    const std::string window = number(static_cast<uint32_t>(got->payload.size()));
+    client.send(frame(kWindow, 0, 0, window) + frame(kWindow, 0, 1, window));
+    while (data.size() >= 5) {
+      Frame prefix;
+      prefix.payload = data.substr(1, 4);
+      const size_t size = prefix.number(0);
+      if (data.size() < 5 + size) break;
+      int64_t revision = 0;
+      bool created = false;
+      const std::string message = data.substr(5, size);
+      data.erase(0, 5 + size);
+      for (frontend_etcd::wire::Reader in(message); in.next();) {
+        if (in.field() == 3) created = in.boolean();
+        if (in.field() != 1) continue;
+        for (frontend_etcd::wire::Reader header(in.bytes()); header.next();)
+          if (header.field() == 3) revision = header.int64();
+      }
+      if (created) continue;
+      REQUIRE(revision == seen + 1);
+      seen = revision;
+    }
+  }
+  teller.join();
+  CHECK(held_back > 0);
 }
 
 TEST_CASE("a long range comes in pieces against credit", "[frontend]") {
