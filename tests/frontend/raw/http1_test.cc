@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include <chrono>
+
 #include "frontend/fixture.h"
 #include "frontend/h2_client.h"
 
@@ -169,6 +171,18 @@ TEST_CASE("bad HTTP ends the connection with a status", "[frontend]") {
   }));
   client.send(request);
   CHECK_THAT(client.receive_all(), Catch::StartsWith("HTTP/1.1 " + status));
+}
+
+TEST_CASE("a client that talks on after the end of its connection loses it", "[frontend]") {
+  Frontend frontend;
+  RawClient client(frontend.port());
+  client.send("GET /version HTTP/1.0\r\n\r\n");
+  CHECK_THAT(client.receive_all(), Catch::Contains("etcdserver"));
+  // Only a failing test talks so long.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  bool open = true;
+  while (open && std::chrono::steady_clock::now() < patience) open = client.send("more");
+  CHECK_FALSE(open);
 }
 
 TEST_CASE("a client that leaves while its health is asked leaves nothing behind", "[frontend]") {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <future>
+#include <memory>
 #include <thread>
 
 #include "frontend/fixture.h"
 #include "frontend/h2_client.h"
+#include "frontend_etcd/core.h"
 #include "frontend_etcd/wire.h"
 
 namespace quorate::tests {
@@ -389,6 +391,43 @@ TEST_CASE("stop does not wait longer than it may", "[frontend]") {
   frontend.kernel.wait_for_cancel(1);
   frontend.destroy();
   CHECK(frontend.kernel.everything_released());
+}
+
+TEST_CASE("a front-end that is destroyed with connections open closes them", "[frontend]") {
+  Frontend frontend;
+  std::vector<std::unique_ptr<H2Client>> clients;
+  for (int i = 0; i < 64; ++i) {
+    clients.push_back(std::make_unique<H2Client>(frontend.port()));
+    REQUIRE(clients.back()->wait_for(kSettings));
+  }
+  frontend.destroy();
+  for (const auto& client : clients) {
+    CHECK(client->wait_for(kGoaway));
+    CHECK_FALSE(client->wait_for(kGoaway));  // and closed
+  }
+}
+
+TEST_CASE("refused creates behind an open one hold a watch stream back for a while only",
+          "[frontend]") {
+  Frontend frontend;
+  H2Client client(frontend.port(), setting(4, 1 << 20));
+  const auto create = [](const std::string& key, const std::string& range_end) {
+    std::string request, message;
+    frontend_etcd::wire::Writer(request).bytes(1, key);
+    frontend_etcd::wire::Writer(request).bytes(2, range_end);
+    frontend_etcd::wire::Writer(message).bytes_always(1, request);
+    return frame(kData, 0, 1, grpc_message(message));
+  };
+  std::string calls = open_call(1, "/etcdserverpb.Watch/Watch") + create("first", "");
+  for (size_t i = 0; i < frontend_etcd::kOpenAsksMax + 10; ++i) calls += create("b", "a");
+  client.send(calls + create("last", ""));
+  FakeKernel& kernel = frontend.kernel;
+  kernel.stream(0, [](const FakeStream& one) { return one.adds.size() == 1; });
+  kernel.created(0, 1, 7);
+  const FakeStream stream =
+      kernel.stream(0, [](const FakeStream& one) { return one.adds.size() == 2; });
+  schema::SegmentReader reader(stream.adds[1].second);
+  CHECK(reader.root<schema::WatchCreate>().getKey().size() == 4);
 }
 
 TEST_CASE("a slow watch stream is held back, resumed, and loses nothing", "[frontend]") {
