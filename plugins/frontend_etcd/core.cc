@@ -20,7 +20,14 @@ Core::Core(const quorate_services& services, const quorate_host* host, Settings 
       host_(host),
       member_(extension<quorate_host_member>(host, QUORATE_HOST_MEMBER)),
       metrics_(extension<quorate_host_metrics>(host, QUORATE_HOST_METRICS)),
-      settings_(std::move(settings)) {}
+      settings_(std::move(settings)) {
+  if (metrics_ == nullptr) return;
+  const auto counter = [this](const char* name, const char* help) {
+    return metrics_->define(metrics_->ctx, QUORATE_METRIC_COUNTER, name, "", help, nullptr, 0);
+  };
+  health_[0] = counter("etcd_server_health_failures", "Answers of /health that were false.");
+  health_[1] = counter("etcd_server_health_success", "Answers of /health that were true.");
+}
 
 Core::~Core() = default;
 
@@ -126,8 +133,8 @@ void Core::set_deadline(Timed* what, Time at) {
   if (at < armed_) arm_(armed_ = at);
 }
 
-void Core::expire_due() {
-  update_now();
+void Core::expire_due(Time now) {
+  now_ = now;
   armed_ = Time::max();
   while (!deadlines_.empty() && deadlines_.begin()->deadline_ <= now_) {
     Timed& due = *deadlines_.begin();
@@ -135,6 +142,43 @@ void Core::expire_due() {
     due.expire();
   }
   if (!deadlines_.empty()) arm_(armed_ = deadlines_.begin()->deadline_);
+}
+
+void Core::follow_member() {
+  if (member_ == nullptr || member_->subscribe == nullptr) return;
+  const auto on_change = [](void* user) {
+    auto* core = static_cast<Core*>(user);
+    core->post_([core] { core->note_leader(); });
+  };
+  member_->subscribe(member_->ctx, on_change, this);
+  on_change(this);  // what changed before is told to nobody
+}
+
+void Core::note_leader() {
+  update_now();
+  member_info_known_ = false;
+  const bool known = member().leader_id != 0;
+  if (known && leaderless_.is_linked()) leaderless_.unlink();
+  if (!known && !leaderless_.is_linked())
+    set_deadline(&leaderless_, now_ + kLeaderlessElections * settings_.election_timeout);
+}
+
+void Core::end_leader_bound() {
+  while (!leader_bound_.empty()) {
+    LeaderBound& stream = leader_bound_.front();
+    leader_bound_.pop_front();
+    stream.leader_lost();
+  }
+}
+
+RpcError Core::refusal(uint32_t call_flags, bool learner_serves) {
+  if (member_ == nullptr) return {};
+  const quorate_member_info& info = member();
+  if (!learner_serves && (info.flags & QUORATE_MEMBER_LEARNER) != 0)
+    return rpc_error(QUORATE_NOT_SUPPORTED_FOR_LEARNER);
+  if ((call_flags & QUORATE_CALL_HAS_LEADER) != 0 && info.leader_id == 0)
+    return rpc_error(QUORATE_NO_LEADER);
+  return {};
 }
 
 const quorate_member_info& Core::member() {
@@ -148,6 +192,10 @@ const quorate_member_info& Core::member() {
 Header Core::header(int64_t revision) {
   const quorate_member_info& info = member();
   return {info.cluster_id, info.member_id, revision, info.term};
+}
+
+void Core::count_health(bool healthy) {
+  if (health_[healthy] != nullptr) metrics_->record(health_[healthy], 1);
 }
 
 void Core::log(int32_t level, const std::string& text) const {

@@ -5,6 +5,7 @@
 // Owned by the front-end; everything but the static on_* functions belongs to its I/O thread.
 #pragma once
 
+#include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
 #include <chrono>
 #include <cstdint>
@@ -35,6 +36,7 @@ struct Settings {
   milliseconds keepalive_min_time{5000};             // grpc-keepalive-min-time
   milliseconds keepalive_interval{2 * 3600 * 1000};  // grpc-keepalive-interval, 0: never
   milliseconds keepalive_timeout{20000};             // grpc-keepalive-timeout
+  milliseconds election_timeout{1000};               // election-timeout
   size_t request_bytes_max = 1572864;                // max-request-bytes
   Limits limits;
   std::string cors = "*";
@@ -48,7 +50,8 @@ inline constexpr size_t kConnectionOutputMax = 64 << 20;  // answers not yet sen
 inline constexpr size_t kTurnOutputMax = 256 << 10;       // written at a time
 inline constexpr size_t kWatchUnsentMax = 1 << 20;        // of a watch stream, then BUSY
 inline constexpr size_t kPullCredit = 256 << 10;
-inline constexpr size_t kOpenAsksMax = 1024;  // unanswered creates or keep-alives of one stream
+inline constexpr size_t kOpenAsksMax = 1024;    // unanswered creates or keep-alives of one stream
+inline constexpr int kLeaderlessElections = 3;  // without a leader, then streams that want one end
 
 // Something that waits for one completion. It lives until complete() is called.
 class Completer {
@@ -100,6 +103,18 @@ class Timed : public boost::intrusive::set_base_hook<
   Time deadline_;
 };
 
+// A stream that must not outlive the loss of the leader by long.
+class LeaderBound : public boost::intrusive::list_base_hook<
+                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>,
+                        boost::intrusive::tag<struct LeaderBoundTag>> {
+ public:
+  // This member has known no leader for kLeaderlessElections election timeouts. No longer bound.
+  virtual void leader_lost() = 0;
+
+ protected:
+  ~LeaderBound() = default;
+};
+
 // A connection with something to write.
 class Flushable {
  public:
@@ -149,7 +164,17 @@ class Core {
   Time now() const { return now_; }
   void update_now() { now_ = Clock::now(); }
   void set_deadline(Timed* what, Time at);
-  void expire_due();
+  void expire_due(Time now = Clock::now());
+
+  // ---- the leader and this member's place in the cluster
+  // Follows the host's changes from now on, if it tells any. [host-thread], after bind() and before
+  // the first connection.
+  void follow_member();
+  // etcd's first checks of every call, by what this member is and knows: kOk, or the refusal.
+  // learner_serves: a learner answers such a call too.
+  RpcError refusal(uint32_t call_flags, bool learner_serves);
+  // Until it unlinks itself or was told of the loss.
+  void bind_to_leader(LeaderBound& stream) { leader_bound_.push_back(stream); }
 
   // ---- the host
   // The ids, term and revision of this member, as they were when the turn first asked; zeros
@@ -157,6 +182,7 @@ class Core {
   const quorate_member_info& member();
   Header header(int64_t revision);
   const quorate_host_metrics* metrics() const { return metrics_; }
+  void count_health(bool healthy);
   void log(int32_t level, const std::string& text) const;
 
   // ---- called by the kernel on its threads
@@ -180,7 +206,19 @@ class Core {
     std::string_view request;
   };
 
+  // Runs out when no leader was known for too long.
+  class Leaderless final : public Timed {
+   public:
+    explicit Leaderless(Core& core) : core_(core) {}
+    void expire() override { core_.end_leader_bound(); }
+
+   private:
+    Core& core_;
+  };
+
   void deliver(Mail& mail);
+  void note_leader();
+  void end_leader_bound();
   void post(std::vector<Mail>& mails);
   void submit_pending();
 
@@ -188,6 +226,7 @@ class Core {
   const quorate_host* host_;
   const quorate_host_member* member_ = nullptr;
   const quorate_host_metrics* metrics_ = nullptr;
+  quorate_metric* health_[2] = {};  // answers of /health: false, true
   quorate_member_info member_info_{};
   bool member_info_known_ = false;
   const Settings settings_;
@@ -205,6 +244,13 @@ class Core {
   Time now_ = Clock::now();
   Time armed_ = Time::max();
   boost::intrusive::multiset<Timed, boost::intrusive::constant_time_size<false>> deadlines_;
+  boost::intrusive::list<LeaderBound,
+                         boost::intrusive::base_hook<boost::intrusive::list_base_hook<
+                             boost::intrusive::link_mode<boost::intrusive::auto_unlink>,
+                             boost::intrusive::tag<struct LeaderBoundTag>>>,
+                         boost::intrusive::constant_time_size<false>>
+      leader_bound_;
+  Leaderless leaderless_{*this};  // in deadlines_ while no leader is known
 
   std::mutex mailbox_mutex_;
   std::vector<Mail> mailbox_;  // the one thing shared with kernel threads

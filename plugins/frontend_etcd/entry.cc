@@ -26,6 +26,9 @@ constexpr quorate_option_spec kOptions[] = {
      QUORATE_OPTION_DURATION_MS, 0},
     {"grpc-keepalive-timeout", "20s", "and closed when it does not answer for so long",
      QUORATE_OPTION_DURATION_MS, 0},
+    {"election-timeout", "1000",
+     "the cluster's, in milliseconds: a stream that wants a leader ends after three without one",
+     QUORATE_OPTION_INT, 0},
     {"max-request-bytes", "1572864", "the largest request, in bytes", QUORATE_OPTION_BYTES, 0},
     {"max-txn-ops", "128", "the most operations of one list of a transaction", QUORATE_OPTION_INT,
      0},
@@ -50,6 +53,8 @@ class SettingsReader {
     settings.keepalive_min_time = duration("grpc-keepalive-min-time");
     settings.keepalive_interval = duration("grpc-keepalive-interval");
     settings.keepalive_timeout = duration("grpc-keepalive-timeout");
+    settings.election_timeout =
+        milliseconds(std::clamp<int64_t>(integer("election-timeout"), 1, INT32_MAX));
     settings.request_bytes_max =
         sdk::parse_bytes(text("max-request-bytes")).value_or(settings.request_bytes_max);
     settings.limits.txn_ops =

@@ -18,6 +18,8 @@ class HealthCall final : public Handler {
     const RpcError error = decode_health(message, service);
     if (error.code != GrpcCode::kOk) return stream_.finish(error);
     const bool watch = stream_.method() == Method::kHealthWatch;
+    const RpcError refusal = watch ? RpcError{} : stream_.refusal(false);
+    if (refusal.code != GrpcCode::kOk) return stream_.finish(refusal);
     if (!service.empty() && !watch) return stream_.finish({GrpcCode::kNotFound, "unknown service"});
     wire::Writer(stream_.begin_message()).number(1, service.empty() ? kServing : kServiceUnknown);
     stream_.end_message();

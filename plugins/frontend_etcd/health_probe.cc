@@ -196,6 +196,7 @@ void HealthProbe::failed(const Step& step, const std::string& reason) {
 void HealthProbe::finish() {
   std::string body;
   if (json_) {
+    core_.count_health(healthy_);
     body = std::string("{\"health\":\"") + (healthy_ ? "true" : "false") +
            "\",\"reason\":" + json_text(reason_) + "}" + (healthy_ ? "" : "\n");
   } else {

@@ -194,6 +194,7 @@ void Stream::finish(const RpcError& status) {
 
 void Stream::drop_handler() {
   if (Timed::is_linked()) Timed::unlink();
+  if (LeaderBound::is_linked()) LeaderBound::unlink();
   Handler* handler = std::exchange(handler_, nullptr);
   if (handler != nullptr) handler->on_gone();
 }
@@ -204,6 +205,10 @@ void Stream::replace_handler(Handler* handler) {
 
 void Stream::expire() {
   finish({GrpcCode::kDeadlineExceeded, "context deadline exceeded"});
+}
+
+void Stream::leader_lost() {
+  finish(rpc_error(QUORATE_NO_LEADER));
 }
 
 bool Stream::read_messages() {
@@ -452,14 +457,27 @@ void Http2Session::start(Stream& stream) {
 
 void Http2Session::start_handler(Stream& stream) {
   switch (stream.method_) {
-    case Method::kWatch: stream.handler_ = make_watch(stream); break;
-    case Method::kLeaseKeepAlive: stream.handler_ = make_keep_alive(stream); break;
-    case Method::kHealthCheck:
-    case Method::kHealthWatch: stream.handler_ = make_health(stream); break;
+    case Method::kWatch:
+    case Method::kLeaseKeepAlive:
+    case Method::kHealthWatch: start_stream(stream); break;
+    case Method::kHealthCheck: stream.handler_ = make_health(stream); break;
     case Method::kSnapshot:
       stream.finish({GrpcCode::kUnimplemented, "etcdserver: snapshots are not served yet"});
       break;
     default: stream.handler_ = make_unary(stream);
+  }
+}
+
+// Calls without an end of their own are judged when they open; the others, like etcd's, when their
+// request is there.
+void Http2Session::start_stream(Stream& stream) {
+  const RpcError refusal = stream.refusal(false);
+  if (refusal.code != GrpcCode::kOk) return stream.finish(refusal);
+  if ((stream.call_flags_ & QUORATE_CALL_HAS_LEADER) != 0) core_.bind_to_leader(stream);
+  switch (stream.method_) {
+    case Method::kWatch: stream.handler_ = make_watch(stream); break;
+    case Method::kLeaseKeepAlive: stream.handler_ = make_keep_alive(stream); break;
+    default: stream.handler_ = make_health(stream); break;
   }
 }
 

@@ -47,7 +47,7 @@ class Handler {
   ~Handler() = default;
 };
 
-class Stream final : public Timed, public boost::intrusive::list_base_hook<> {
+class Stream final : public Timed, public LeaderBound, public boost::intrusive::list_base_hook<> {
  public:
   Http2Session& session() { return *session_; }
   Core& core();
@@ -56,6 +56,8 @@ class Stream final : public Timed, public boost::intrusive::list_base_hook<> {
   Method method() const { return method_; }
   // The caller's words for the kernel; valid while the stream is.
   quorate_call call() const;
+  // See Core::refusal().
+  RpcError refusal(bool learner_serves) { return core().refusal(call_flags_, learner_serves); }
 
   // ---- what it is answered
   std::string& begin_message() { return out_.begin_message(); }
@@ -73,6 +75,7 @@ class Stream final : public Timed, public boost::intrusive::list_base_hook<> {
   void replace_handler(Handler* handler);
 
   void expire() override;
+  void leader_lost() override;
 
  private:
   friend class Http2Session;
@@ -141,6 +144,7 @@ class Http2Session {
   void header(Stream& stream, std::string_view name, std::string_view value);
   void start(Stream& stream);
   void start_handler(Stream& stream);
+  void start_stream(Stream& stream);
   void data(Stream& stream, std::string_view bytes);
   void input_ended(Stream& stream);
   void closed(Stream& stream);

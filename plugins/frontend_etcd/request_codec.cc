@@ -343,6 +343,7 @@ RpcError decode_request(Method method, std::string_view message, const Limits& l
   switch (method) {
     case Method::kRange:
       decoder.range(message, request.initRange());
+      facts.serializable = request.getRange().getSerializable();
       facts.needs_request = true;
       break;
     case Method::kPut: decoder.put(message, request.initPut()); break;

@@ -15,6 +15,7 @@ namespace quorate::frontend_etcd {
 struct RequestFacts {
   int64_t lease = 0;           // the id a lease call named
   bool keys_only = false;      // some range of it wants no values
+  bool serializable = false;   // a range that needs no leader
   bool needs_request = false;  // the request itself, to open a pull or to find its ranges
 };
 

@@ -143,6 +143,7 @@ struct Server::Loop {
       throw;
     }
     for (const std::string& url : bound) core.log(QUORATE_LOG_INFO, "serving clients on " + url);
+    core.follow_member();
     for (auto& acceptor : acceptors) accept(*acceptor);
     thread = std::thread([this] { run(); });
   }

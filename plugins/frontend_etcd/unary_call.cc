@@ -17,8 +17,10 @@ class UnaryCall final : public Handler, public Completer {
   void on_message(std::string_view message) override {
     if (std::exchange(asked_, true)) return;
     builder_ = core_.borrow_builder();
-    const RpcError error =
-        decode_request(stream_->method(), message, core_.settings().limits, *builder_, facts_);
+    const Method method = stream_->method();
+    RpcError error = decode_request(method, message, core_.settings().limits, *builder_, facts_);
+    if (error.code == GrpcCode::kOk)
+      error = stream_->refusal(method == Method::kStatus || facts_.serializable);
     if (error.code != GrpcCode::kOk) {
       give_back();
       return stream_->finish(error);

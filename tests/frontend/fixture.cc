@@ -25,7 +25,24 @@ struct FakeHostCalls {
     if (name == QUORATE_HOST_METRICS) return &of(ctx).metrics_table_;
     return name == QUORATE_HOST_CONFIG ? &of(ctx).config_table_ : nullptr;
   }
-  static void read(void* ctx, quorate_member_info* out) { *out = of(ctx).member; }
+  static void read(void* ctx, quorate_member_info* out) {
+    const std::lock_guard lock(of(ctx).mutex_);
+    *out = of(ctx).member;
+  }
+  static void subscribe(void* ctx, void (*on_change)(void*), void* user) {
+    const std::lock_guard lock(of(ctx).mutex_);
+    of(ctx).on_change_ = on_change;
+    of(ctx).user_ = user;
+  }
+  static quorate_metric* define(void* ctx, uint32_t, const char* name, const char*, const char*,
+                                const double*, uint32_t) {
+    const std::lock_guard lock(of(ctx).mutex_);
+    return &of(ctx).metrics_.emplace_back(quorate_metric{name, &of(ctx).mutex_, 0});
+  }
+  static void record(quorate_metric* metric, double value) {
+    const std::lock_guard lock(*metric->mutex);
+    metric->sum += value;
+  }
   static quorate_status render(void* ctx, uint32_t, void (*sink)(void*, quorate_slice),
                                void* user) {
     sink(user, sdk::slice(of(ctx).metrics));
@@ -40,8 +57,8 @@ struct FakeHostCalls {
 FakeHost::FakeHost() {
   using C = FakeHostCalls;
   host_ = {sizeof host_, QUORATE_ABI_MAJOR, QUORATE_ABI_MINOR, this, &C::log, &C::extension};
-  member_table_ = {sizeof member_table_, this, &C::read, nullptr};
-  metrics_table_ = {sizeof metrics_table_, this, nullptr, nullptr, &C::render};
+  member_table_ = {sizeof member_table_, this, &C::read, &C::subscribe};
+  metrics_table_ = {sizeof metrics_table_, this, &C::define, &C::record, &C::render};
   config_table_ = {sizeof config_table_, this, &C::get};
   member.cluster_id = 1;
   member.member_id = 2;
@@ -50,6 +67,25 @@ FakeHost::FakeHost() {
   member.revision = 7;
   std::strcpy(member.server_version, "3.6.0");
   std::strcpy(member.cluster_version, "3.6.0");
+}
+
+void FakeHost::change(const std::function<void(quorate_member_info&)>& how) {
+  const std::lock_guard lock(mutex_);
+  how(member);
+  if (on_change_ != nullptr) on_change_(user_);
+}
+
+void FakeHost::end_subscription() {
+  const std::lock_guard lock(mutex_);
+  on_change_ = nullptr;
+}
+
+double FakeHost::recorded(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  double sum = 0;
+  for (const quorate_metric& metric : metrics_)
+    if (metric.name == name) sum += metric.sum;
+  return sum;
 }
 
 std::vector<std::string> FakeHost::log_lines() {
@@ -113,6 +149,7 @@ uint16_t Frontend::port() {
 void Frontend::stop(uint64_t drain_ms) {
   if (frontend_ == nullptr || std::exchange(stopped_, true)) return;
   factory()->stop(frontend_, drain_ms);
+  host.end_subscription();
 }
 
 void Frontend::destroy() {

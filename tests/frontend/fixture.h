@@ -2,6 +2,8 @@
 // A front-end that runs, with a fake kernel behind it and a fake host around it.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +12,12 @@
 #include <vector>
 
 #include "frontend/fake_kernel.h"
+
+struct quorate_metric {
+  std::string name;
+  std::mutex* mutex;
+  double sum;
+};
 
 namespace quorate::tests {
 
@@ -21,6 +29,13 @@ class FakeHost {
 
   const quorate_host* host() { return &host_; }
   std::vector<std::string> log_lines();
+
+  // What the member's state becomes, told to the front-end as a kernel tells it.
+  void change(const std::function<void(quorate_member_info&)>& how);
+  // After it returned the front-end is told nothing more.
+  void end_subscription();
+  // The sum that the front-end recorded under `name`; 0 for a metric that it never defined.
+  double recorded(const std::string& name);
 
   quorate_member_info member{};                 // set before start
   std::map<std::string, std::string> settings;  // by flag, set before create
@@ -34,6 +49,9 @@ class FakeHost {
   quorate_host_config config_table_{};
   std::mutex mutex_;
   std::vector<std::string> lines_;
+  std::deque<quorate_metric> metrics_;
+  void (*on_change_)(void*) = nullptr;
+  void* user_ = nullptr;
 };
 
 // What a test gives besides the defaults.

@@ -69,6 +69,35 @@ TEST_CASE("local health needs no leader and reads locally", "[frontend]") {
   CHECK(reader.root<schema::Request>().getRange().getSerializable());
 }
 
+TEST_CASE("health follows the member's leader", "[frontend]") {
+  Frontend frontend;
+  CHECK(get(frontend, "/health").status() == "200");
+  frontend.host.change([](quorate_member_info& member) { member.leader_id = 0; });
+  CHECK(get(frontend, "/health").status() == "503");
+  CHECK(get(frontend, "/health?serializable=true").status() == "200");
+  frontend.host.change([](quorate_member_info& member) { member.leader_id = 5; });
+  CHECK(get(frontend, "/health").status() == "200");
+}
+
+TEST_CASE("a learner says how it is, to clients of HTTP", "[frontend]") {
+  Frontend frontend;
+  frontend.host.member.flags = QUORATE_MEMBER_LEARNER;
+  CHECK(get(frontend, "/health").status() == "200");
+  CHECK(get(frontend, "/version").status() == "200");
+  CHECK(get(frontend, "/metrics").status() == "200");
+}
+
+TEST_CASE("answers of health are counted", "[frontend]") {
+  Frontend frontend;
+  get(frontend, "/health");
+  frontend.host.change([](quorate_member_info& member) { member.leader_id = 0; });
+  get(frontend, "/health");
+  get(frontend, "/health");
+  get(frontend, "/readyz");
+  CHECK(frontend.host.recorded("etcd_server_health_success") == 1);
+  CHECK(frontend.host.recorded("etcd_server_health_failures") == 2);
+}
+
 TEST_CASE("excluded alarms do not matter", "[frontend]") {
   Frontend frontend;
   frontend.host.member.alarms = QUORATE_ALARM_NOSPACE | QUORATE_ALARM_CORRUPT;
