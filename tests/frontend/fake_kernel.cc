@@ -389,6 +389,10 @@ void FakeKernel::piece(size_t index, uint32_t kind, quorate_status code, const s
 }
 
 void FakeKernel::finish_all() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty() && streams_.empty() && pulls_.empty()) return;
+  }
   call([this] {
     std::vector<Waiting*> open;
     size_t streams = 0, pulls = 0;
