@@ -115,6 +115,7 @@ class TestCluster {
   TestMember& add_machine(const std::vector<std::string>& names) {
     const size_t i = members.size();
     members.push_back(std::make_unique<TestMember>(world, network, name_of(i), names, 100 + i));
+    members.back()->machine.set_disk_delay_ns(5'000'000);
     return *members.back();
   }
 
