@@ -8,7 +8,7 @@ HashKV agrees, and the history of reads and writes on few keys is linearizable.
 import random
 import time
 
-from cluster import Scratch, TestFailed, arguments, run, wait_until
+from cluster import Scratch, TestFailed, arguments, run
 from clusters import Cluster, cluster_arguments, engines_of
 from history import Recorder
 from load import Load, check_nothing_lost
@@ -64,8 +64,7 @@ class Campaign:
         self.work(0.3, 1)
         told = getattr(self, fault.replace("-", "_"))()
         self.cluster.wait_healthy()
-        at = self.recorder.done
-        wait_until("clients going on", lambda: self.recorder.done > at + 20)
+        self.recorder.wait_going_on()
         silence = self.recorder.longest_silence(begin)
         print(f"round {number}: {told}; {self.load.count() - before} puts acknowledged in "
               f"{(time.monotonic_ns() - begin) / 1e9:.1f} s, none for {silence:.2f} s at most, "

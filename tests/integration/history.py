@@ -16,8 +16,8 @@ import time
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
-from cluster import TestFailed
-from clusters import channel_to
+from cluster import TestFailed, wait_until
+from clusters import CALM_SECONDS, channel_to
 
 KEYS = 4
 CALL_SECONDS = 2
@@ -68,6 +68,16 @@ class Recorder:
             self.done += 1
             if line["op"] != "get":
                 self.acknowledged_at.append(line["return"])
+
+    def wait_going_on(self, calls=20, seconds=CALM_SECONDS):
+        """Waits until so many more calls were answered."""
+        at = self.done
+
+        def going_on():
+            if self.error:
+                raise TestFailed(f"a client met what it does not understand: {self.error}")
+            return self.done >= at + calls
+        wait_until(f"{calls} calls of the history being answered", going_on, seconds)
 
     def longest_silence(self, since_ns):
         """Seconds of the longest time without an acknowledged write since then."""

@@ -7,8 +7,8 @@ and writes on few keys is linearizable.
 
 import random
 
-from cluster import Scratch, TestFailed, arguments, run, wait_until
-from clusters import CALM_SECONDS, Cluster, cluster_arguments, engines_of
+from cluster import Scratch, TestFailed, arguments, run
+from clusters import Cluster, cluster_arguments, engines_of
 from history import Recorder
 from load import Load, check_nothing_lost
 
@@ -24,8 +24,7 @@ class Campaign:
     def settle(self, told):
         """All are healthy and clients go on."""
         self.cluster.wait_healthy()
-        at = self.recorder.done
-        wait_until("clients going on", lambda: self.recorder.done > at + 20, CALM_SECONDS)
+        self.recorder.wait_going_on()
         names = ", ".join(f"{m.name} ({m.engine})" for m in self.cluster.members)
         print(f"{told}; now {names}; {self.load.count()} puts acknowledged", flush=True)
         self.recorder.new_round()
