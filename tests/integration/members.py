@@ -70,7 +70,8 @@ class Calls:
                 self.learn_id(learn, int(added[1], 16))
         outcome = Session.ctl_outcome(code, out, err)
         outcome["out"] = lines_of(out)
-        outcome["err"] = [timeless(line) for line in outcome["err"]]
+        # How often etcdctl tried again is a matter of time.
+        outcome["err"] = sorted({timeless(line) for line in outcome["err"]})
         self.session.record(label or " ".join(args), outcome)
         # Only after the words have been put in is the order that of names.
         sort_lines(self.session.steps[-1][1])
