@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The leader is killed, paused, or loses one direction of a link, again and again, while writers
-write through every member. Afterwards every acknowledged put is on every member at its revision,
+"""The leader is killed, paused, or loses one direction of a link or of all its links, again and
+again, while writers write through every member. Afterwards every acknowledged put is on every member at its revision,
 HashKV agrees, and the history of reads and writes on few keys is linearizable.
 """
 
@@ -13,7 +13,8 @@ from clusters import Cluster, cluster_arguments, engines_of
 from history import Recorder
 from load import Load, check_nothing_lost
 
-FAULTS = ("kill", "pause", "one-way")
+FAULTS = ("kill", "pause", "one-way", "mute", "deaf")
+OF_LINKS = ("one-way", "mute", "deaf")
 
 
 class Campaign:
@@ -48,15 +49,32 @@ class Campaign:
     def one_way(self):
         """One direction between the leader and another; the bytes are lost, or late."""
         leader = self.cluster.leader()
-        other = self.random.choice([m for m in self.cluster.running() if m is not leader])
+        other = self.random.choice(self.others(leader))
         sender, receiver = self.random.sample([leader, other], 2)
+        return f"{self.cut_all([(sender, receiver)])}, {leader.name} led"
+
+    def mute(self):
+        """Nothing gets out of the leader."""
+        leader = self.cluster.leader()
+        return self.cut_all([(leader, other) for other in self.others(leader)])
+
+    def deaf(self):
+        """Nothing gets to the leader."""
+        leader = self.cluster.leader()
+        return self.cut_all([(other, leader) for other in self.others(leader)])
+
+    def others(self, member):
+        return [one for one in self.cluster.running() if one is not member]
+
+    def cut_all(self, pairs):
         how = self.random.choice(["swallow", "hold"])
         seconds = self.random.uniform(2, self.given.pause_max)
-        self.cluster.proxy.cut(sender.name, receiver.name, how)
+        for sender, receiver in pairs:
+            self.cluster.proxy.cut(sender.name, receiver.name, how)
         time.sleep(seconds)
         self.cluster.proxy.heal()
-        return (f"cut {sender.name} to {receiver.name} ({how}) for {seconds:.1f} s, "
-                f"{leader.name} led")
+        told = ", ".join(f"{sender.name} to {receiver.name}" for sender, receiver in pairs)
+        return f"cut {told} ({how}) for {seconds:.1f} s"
 
     def round(self, number, fault):
         before, begin = self.load.count(), time.monotonic_ns()
@@ -74,7 +92,8 @@ class Campaign:
 def campaign(given, fault):
     generator = random.Random(f"{given.seed}/{fault}")
     with Scratch() as scratch, \
-            Cluster(scratch, engines_of(given), given.build, proxied=fault == "one-way") as cluster:
+            Cluster(scratch, engines_of(given), given.build,
+                    proxied=fault in OF_LINKS) as cluster:
         cluster.start()
         with Load(scratch, given.build, cluster.members, rate=given.rate) as load, \
                 Recorder(scratch.sub("history"), cluster.members, given.clients,

@@ -168,7 +168,7 @@ class End(asyncio.Protocol):
 
     def pass_on(self, data):
         self.direction.passed += len(data)
-        if not self.other.ended:
+        if not self.other.transport.is_closing():
             self.other.transport.write(data)
 
     def pause_writing(self):
