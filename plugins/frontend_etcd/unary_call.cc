@@ -53,6 +53,9 @@ class UnaryCall final : public Handler, public Completer {
   void complete(quorate_status code, const SharedBuf& response) override {
     outstanding_ = false;
     if (stream_ == nullptr) return free_if_done();
+    // etcd has a text of its own for the one call that waits for an election.
+    if (code == QUORATE_TIMEOUT && stream_->method() == Method::kMoveLeader)
+      code = QUORATE_TRANSFER_TIMEOUT;
     if (code == QUORATE_USE_RANGE_OPEN && stream_->method() == Method::kRange) return open_pull();
     RpcError status;
     try {

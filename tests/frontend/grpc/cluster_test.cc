@@ -194,6 +194,8 @@ TEST_CASE("a leadership that cannot be moved says why", "[frontend][cluster]") {
        "etcdserver: bad leader transferee"},
       {QUORATE_TRANSFER_TIMEOUT, StatusCode::UNKNOWN,
        "etcdserver: request timed out, leader transfer took too long"},
+      {QUORATE_TIMEOUT, StatusCode::UNKNOWN,
+       "etcdserver: request timed out, leader transfer took too long"},
   }));
   c.frontend.kernel.answer_code(code);
   pb::MoveLeaderResponse response;
