@@ -72,6 +72,7 @@ ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<Loa
   state.revision = loaded_->store->revision();
   state.alarms = alarm_mask(loaded_->alarms);
   state.version_decided = loaded_->version.get().has_value();
+  note_learner();
 }
 
 ApplyLoop::~ApplyLoop() = default;
@@ -193,12 +194,18 @@ void ApplyLoop::note_effects() {
 }
 
 void ApplyLoop::note_members() {
+  note_learner();
   const cluster::Membership& members = loaded_->members;
   if (members.size() != 0 || !members.removed().empty())
     parts_.output->members_changed(members.members(), members.removed());
   if (removed_ns_ != 0 || !members.was_removed(parts_.state->member_id)) return;
   removed_ns_ = parts_.clock->now_ns();
   logger_.warn("this member was removed from its cluster");
+}
+
+void ApplyLoop::note_learner() {
+  const cluster::Member* self = loaded_->members.find(parts_.state->member_id);
+  parts_.state->learner.store(self != nullptr && self->learner, std::memory_order_relaxed);
 }
 
 void ApplyLoop::fail(const Status& status) {

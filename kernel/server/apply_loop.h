@@ -167,6 +167,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   Status apply_entry(const raft::Entry& entry);
   void note_effects();
   void note_members();
+  void note_learner();
   void start_pull(uint64_t pull);
   void answer_question(const Question& question);
   void keep_alive(const Question& question, int64_t lease);

@@ -13,6 +13,7 @@ quorate_member_info MemberInfo::read() {
   info.struct_size = sizeof info;
   info.role = state_->role.load(std::memory_order_relaxed);
   if (state_->ready.load(std::memory_order_relaxed)) info.flags |= QUORATE_MEMBER_READY;
+  if (state_->learner.load(std::memory_order_relaxed)) info.flags |= QUORATE_MEMBER_LEARNER;
   info.alarms = state_->alarms.load(std::memory_order_relaxed);
   info.cluster_id = state_->cluster_id;
   info.member_id = state_->member_id;

@@ -28,6 +28,7 @@ struct MemberState {
   std::atomic<uint32_t> alarms{0};  // QUORATE_ALARM_*
   std::atomic<uint64_t> buffered_bytes{0};
   std::atomic<bool> version_decided{false};  // the cluster's
+  std::atomic<bool> learner{false};          // this member, by what is applied
   // Commit loop.
   std::atomic<uint64_t> engine_bytes{0};
   std::atomic<uint64_t> engine_bytes_in_use{0};

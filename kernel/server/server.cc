@@ -348,13 +348,13 @@ void Server::status_changed(const raft::HardState& hard, const raft::SoftState& 
   const uint32_t role = soft.role == raft::Role::kLeader     ? QUORATE_ROLE_LEADER
                         : soft.role == raft::Role::kFollower ? QUORATE_ROLE_FOLLOWER
                                                              : QUORATE_ROLE_CANDIDATE;
-  const bool changed = state_.leader.exchange(leader, std::memory_order_relaxed) != leader ||
-                       state_.role.exchange(role, std::memory_order_relaxed) != role;
+  const bool new_leader = state_.leader.exchange(leader, std::memory_order_relaxed) != leader;
+  const bool new_role = state_.role.exchange(role, std::memory_order_relaxed) != role;
   if (leader != 0 && leader != last_leader_) {
     last_leader_ = leader;
     leader_changes_->increment();
   }
-  if (changed) info_.changed();
+  if (new_leader || new_role) info_.changed();
 }
 
 void Server::ticked(uint64_t now_ns) {
@@ -490,6 +490,8 @@ void Server::define_metrics() {
         [this] { return state_.leader.load() != 0 ? 1.0 : 0.0; });
   gauge("etcd_server_is_leader", "1 if this member leads.",
         [this] { return state_.role.load() == QUORATE_ROLE_LEADER ? 1.0 : 0.0; });
+  gauge("etcd_server_is_learner", "1 if this member is a learner.",
+        [this] { return state_.learner.load() ? 1.0 : 0.0; });
   gauge("etcd_server_proposals_committed_total", "The committed log index.",
         [this] { return static_cast<double>(state_.commit.load()); });
   gauge("etcd_server_proposals_applied_total", "The applied log index.",

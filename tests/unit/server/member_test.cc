@@ -231,6 +231,15 @@ TEST_CASE("a lease lives for one and a half election timeouts at least", "[membe
   CHECK(granted.reader().root<schema::Response>().getLease().getTtl() == 5);
 }
 
+TEST_CASE("a member alone leads, and its metrics say so", "[member]") {
+  TestMember member;
+  member.start();
+  const std::string text = member.server().metrics().render();
+  CHECK_THAT(text, Catch::Contains("\netcd_server_has_leader 1\n"));
+  CHECK_THAT(text, Catch::Contains("\netcd_server_is_leader 1\n"));
+  CHECK_THAT(text, Catch::Contains("\netcd_server_is_learner 0\n"));
+}
+
 TEST_CASE("a call is completed once, whether it is answered, cancelled or late", "[member]") {
   TestMember member;
   member.start();
