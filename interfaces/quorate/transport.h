@@ -94,7 +94,8 @@ typedef struct quorate_transport_factory {
   /* Never blocks and may drop: raft resends. Order per (peer, channel) is kept. [any-thread] */
   void (*send)(quorate_transport*, const quorate_message*, size_t count);
   /* A question to a member, or to an address whose member is not known yet (member_id 0).
-   * UNAVAILABLE or TIMEOUT when it cannot be had. [any-thread] */
+   * UNAVAILABLE or TIMEOUT when it cannot be had; when the other side's authorize() refuses this
+   * member, its code. [any-thread] */
   void (*call)(quorate_transport*, uint64_t member_id, const char* url, const quorate_buf* request,
                uint64_t timeout_ms, quorate_on_reply, void* user);
   void (*reply)(quorate_transport*, uint64_t token, quorate_status code,

@@ -27,8 +27,8 @@ class Calls::Target final : public Link {
     if (connection_->is_open()) transmit(id, waiting);
   }
 
-  void answer_all() {
-    while (!outstanding_.empty()) answer(outstanding_.begin()->first, QUORATE_UNAVAILABLE);
+  void answer_all(quorate_status code = QUORATE_UNAVAILABLE) {
+    while (!outstanding_.empty()) answer(outstanding_.begin()->first, code);
   }
   bool idle() const { return outstanding_.empty(); }
   bool rests(Time now) const { return idle() && now - last_used_ > kRestTime; }
@@ -65,7 +65,8 @@ class Calls::Target final : public Link {
     return true;
   }
 
-  void lost(const Closure&) override {
+  void lost(const Closure& closure) override {
+    if (closure.refusal != QUORATE_OK) answer_all(closure.refusal);
     const Key key = key_;
     calls_.targets_.erase(key);
   }

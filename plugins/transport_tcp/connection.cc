@@ -179,8 +179,10 @@ bool Connection::greet_dialler(const Frame& frame) {
 
 bool Connection::greet_acceptor(const Frame& frame) {
   if (frame.kind == Kind::kRefusal) {
-    fail(QUORATE_PEER_REFUSED, address_ + " refused (status " + std::to_string(frame.code) +
-                                   "): " + std::string(frame.body));
+    fail(QUORATE_PEER_REFUSED,
+         address_ + " refused (status " + std::to_string(frame.code) +
+             "): " + std::string(frame.body),
+         frame.code);
     return true;
   }
   const auto welcome =
@@ -324,11 +326,11 @@ void Connection::tick(Time now) {
            std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count()));
 }
 
-void Connection::fail(uint32_t state, std::string reason) {
+void Connection::fail(uint32_t state, std::string reason, quorate_status refusal) {
   ConnectionUser* const user = user_;
   const auto self = shared_from_this();
   close();
-  if (user != nullptr) user->closed({state, std::move(reason)});
+  if (user != nullptr) user->closed({state, std::move(reason), refusal});
 }
 
 void Connection::close() {

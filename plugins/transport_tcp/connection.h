@@ -21,6 +21,7 @@ namespace quorate::transport_tcp {
 struct Closure {
   uint32_t state = QUORATE_PEER_RESET;  // QUORATE_PEER_*
   std::string reason;
+  quorate_status refusal = QUORATE_OK;  // the other side's code, when it refused this member
 };
 
 // Who uses a connection. Every call comes in a turn of the I/O thread, never from inside a function
@@ -83,7 +84,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void wait_writable();
   void read_the_rest();
   void mark_dirty();
-  void fail(uint32_t state, std::string reason);
+  void fail(uint32_t state, std::string reason, quorate_status refusal = QUORATE_OK);
 
   Core& core_;
   std::unique_ptr<Io> io_;

@@ -314,9 +314,11 @@ struct SimTable {
     }
     network.later(timeout_ms * 1'000'000, fail(QUORATE_TIMEOUT));
     const std::string bytes(view(request->bytes));
-    network.carry(node, *to, [to, token, bytes, &node] {
-      to->to_reply[token] = node.serial;
+    network.carry(node, *to, [to, token, bytes, &node, fail] {
       const quorate_peer_identity who = node.identity();
+      const quorate_status allowed = to->receiver.authorize(to->receiver.ctx, &who);
+      if (allowed != QUORATE_OK) return fail(allowed)();
+      to->to_reply[token] = node.serial;
       to->receiver.on_call(to->receiver.ctx, &who, token, slice(bytes));
     });
     if (member == 0) network.run_until_answered(node.serial, token);

@@ -117,7 +117,7 @@ TEST_CASE("a call that cannot be made is UNAVAILABLE", "[calls]") {
   CHECK(code(a.call(0, "gopher://x", "no such scheme")) == QUORATE_UNAVAILABLE);
   Member b(2, free_url());
   b.with([](Kernel& kernel) { kernel.refused = {1}; });
-  CHECK(code(a.call(0, b.url(), "refused")) == QUORATE_UNAVAILABLE);
+  CHECK(code(a.call(0, b.url(), "refused")) == QUORATE_PERMISSION_DENIED);
   CHECK(b.get<bool>([](Kernel& kernel) { return kernel.calls.empty(); }));
 }
 
