@@ -16,17 +16,20 @@ using storage::Bucket;
 
 namespace {
 
-bool promotes(const cluster::Membership& members, const raft::ConfChangeStep& step) {
+// An add says so by the id that was made for it; one that meets a learner's id is no promotion.
+bool promotes(const cluster::Membership& members, const EntryHeader& header,
+              const raft::ConfChangeStep& step) {
   const Member* known = members.find(step.node);
-  return step.type == ConfChangeType::kAddNode && known != nullptr && known->learner;
+  return header.prepared_id == 0 && step.type == ConfChangeType::kAddNode && known != nullptr &&
+         known->learner;
 }
 
 Status check(const cluster::Membership& members, const raft::ConfChangeStep& step,
-             const Member& member) {
+             const Member& member, bool promotion) {
   switch (step.type) {
     case ConfChangeType::kAddNode:
     case ConfChangeType::kAddLearner:
-      return promotes(members, step) ? members.check_promote(step.node) : members.check_add(member);
+      return promotion ? members.check_promote(step.node) : members.check_add(member);
     case ConfChangeType::kRemoveNode: return members.check_remove(step.node);
     case ConfChangeType::kUpdateNode: return members.check_update(step.node, member.peer_urls);
   }
@@ -45,7 +48,8 @@ void ConfChangeApplier::store_member(uint64_t id) {
                           cluster::encode_member(*parts_.members->find(id)));
 }
 
-Status ConfChangeApplier::change_member(const raft::ConfChange& change, Slice member_json) {
+Status ConfChangeApplier::change_member(const EntryHeader& header, const raft::ConfChange& change,
+                                        Slice member_json) {
   const raft::ConfChangeStep& step = change.steps.front();
   Result<Member> decoded = cluster::decode_member(member_json);
   if (!decoded || decoded->id != step.node) {
@@ -53,7 +57,8 @@ Status ConfChangeApplier::change_member(const raft::ConfChange& change, Slice me
   }
   Member member = *std::move(decoded);
   member.learner = step.type == ConfChangeType::kAddLearner;
-  QUORATE_TRY(check(*parts_.members, step, member));
+  const bool promotion = promotes(*parts_.members, header, step);
+  QUORATE_TRY(check(*parts_.members, step, member, promotion));
   const Result<raft::ConfState> next = raft::apply_conf_change(*parts_.conf_state, change);
   QUORATE_TRY(next.status());
   set_conf_state(*next);
@@ -61,7 +66,7 @@ Status ConfChangeApplier::change_member(const raft::ConfChange& change, Slice me
   switch (step.type) {
     case ConfChangeType::kAddNode:
     case ConfChangeType::kAddLearner:
-      if (promotes(*parts_.members, step)) {
+      if (promotion) {
         parts_.members->promote(step.node);
       } else {
         parts_.members->add(std::move(member));
@@ -95,7 +100,7 @@ Result<Reply> ConfChangeApplier::apply(const EntryContext& entry, const raft::Co
     QUORATE_TRY(next.status());
     set_conf_state(*next);
   } else {
-    QUORATE_TRY(change_member(change, member_json));
+    QUORATE_TRY(change_member(entry.header, change, member_json));
   }
   if (!entry.wants_reply()) return Reply();
   // The header's revision is 0 in all answers about members.

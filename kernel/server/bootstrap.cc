@@ -107,7 +107,11 @@ Status start_anew(Env& env, const Config& config, const plugin::BackendFactory& 
   QUORATE_TRY(check_engine_is_blank(config, *engine));
   result.engine = std::move(*engine);
   result.is_new = true;
-  result.member = {first->cluster_id, first->member_id, config.initial_cluster_token};
+  result.member = {first->cluster_id, first->member_id, config.initial_cluster_token, {}};
+  if (joins) {
+    for (const cluster::Member& member : first->members)
+      result.member.peers.push_back({member.id, "", member.peer_urls, {}, false});
+  }
   QUORATE_TRY(write_file_atomically(env.files(), config.data_dir + "/MEMBER",
                                     encode_member_file(result.member)));
   QUORATE_TRY(env.files().remove_all(wal_dir_of(config)));
@@ -167,8 +171,13 @@ Status check_store_is_ours(const Config& config, const Bootstrapped& result) {
 }  // namespace
 
 std::string encode_member_file(const MemberFile& member) {
-  return std::string(kMemberFormat) + "cluster " + cluster::id_text(member.cluster_id) +
-         "\nmember " + cluster::id_text(member.member_id) + "\ntoken " + member.token + "\n";
+  std::string text = std::string(kMemberFormat) + "cluster " + cluster::id_text(member.cluster_id) +
+                     "\nmember " + cluster::id_text(member.member_id) + "\ntoken " + member.token +
+                     "\n";
+  for (const cluster::Member& peer : member.peers)
+    for (const std::string& url : peer.peer_urls)
+      text += "peer " + cluster::id_text(peer.id) + " " + url + "\n";
+  return text;
 }
 
 Result<MemberFile> decode_member_file(Slice text, const std::string& path) {
@@ -186,12 +195,23 @@ Result<MemberFile> decode_member_file(Slice text, const std::string& path) {
   Slice nothing, cluster_text, member_text, token;
   const Slice format = Slice(kMemberFormat).substr(0, sizeof kMemberFormat - 2);
   if (!take(format, nothing) || !nothing.empty() || !take("cluster ", cluster_text) ||
-      !take("member ", member_text) || !take("token ", token) || !text.empty())
+      !take("member ", member_text) || !take("token ", token))
     return damaged;
   const auto cluster_id = cluster::parse_id(cluster_text);
   const auto member_id = cluster::parse_id(member_text);
   if (!cluster_id || !member_id) return damaged;
-  return MemberFile{*cluster_id, *member_id, std::string(token)};
+  MemberFile member{*cluster_id, *member_id, std::string(token), {}};
+  while (!text.empty()) {
+    Slice peer;
+    if (!take("peer ", peer)) return damaged;
+    const size_t space = peer.find(' ');
+    const auto id = cluster::parse_id(peer.substr(0, space));
+    if (space == Slice::npos || !id) return damaged;
+    if (member.peers.empty() || member.peers.back().id != *id)
+      member.peers.push_back({*id, "", {}, {}, false});
+    member.peers.back().peer_urls.emplace_back(peer.substr(space + 1));
+  }
+  return member;
 }
 
 Result<Bootstrapped> bootstrap(Env& env, const Config& config,
@@ -234,6 +254,7 @@ Result<Bootstrapped> bootstrap(Env& env, const Config& config,
   if (!state) return std::move(state).error();
   result.state = std::move(*state);
   QUORATE_TRY(check_store_is_ours(config, result));
+  if (result.peers.empty() && result.state->members.size() == 0) result.peers = result.member.peers;
 
   result.raft.hard_state = found.hard_state;
   result.raft.conf_state = result.state->conf_state;

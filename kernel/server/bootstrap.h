@@ -32,6 +32,9 @@ struct MemberFile {
   uint64_t cluster_id = 0;
   uint64_t member_id = 0;
   std::string token;  // of the cluster
+  // Of a joiner: ids and peer URLs of the members when it joined. It finds them there until the log
+  // tells where they are.
+  std::vector<cluster::Member> peers;
   friend bool operator==(const MemberFile&, const MemberFile&) = default;
 };
 std::string encode_member_file(const MemberFile& member);
@@ -42,7 +45,7 @@ struct Bootstrapped {
   std::unique_ptr<FileLock> lock;
   MemberFile member;
   bool is_new = false;
-  // On a first start: the members as they are known before any entry is applied.
+  // While the store knows no member: those that are known otherwise.
   std::vector<cluster::Member> peers;
   std::unique_ptr<wal::Wal> wal;
   raft::InitialState raft;

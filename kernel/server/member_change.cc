@@ -82,13 +82,16 @@ std::vector<std::string> owned(const std::vector<Slice>& urls) {
   return result;
 }
 
-ConfProposal propose(uint64_t call, raft::ConfChangeType type, const Member& member) {
+ConfProposal propose(uint64_t call, raft::ConfChangeType type, const Member& member,
+                     uint64_t made_id = 0) {
   ConfProposal proposal;
   proposal.request = call;
   proposal.change.steps.push_back({type, member.id});
-  proposal.context =
-      apply::encode_entry({.kind = apply::EntryKind::kConfChange, .request_id = call, .user = {}},
-                          cluster::encode_member(member));
+  proposal.context = apply::encode_entry({.kind = apply::EntryKind::kConfChange,
+                                          .request_id = call,
+                                          .prepared_id = made_id,
+                                          .user = {}},
+                                         cluster::encode_member(member));
   return proposal;
 }
 
@@ -137,7 +140,7 @@ ConfProposal propose_change(uint64_t call, const apply::MemberAddOp& change, int
   member.id = cluster::make_member_id(member.peer_urls, "", unix_seconds);
   return propose(
       call, change.learner ? raft::ConfChangeType::kAddLearner : raft::ConfChangeType::kAddNode,
-      member);
+      member, member.id);
 }
 
 ConfProposal propose_change(uint64_t call, const apply::MemberRemoveOp& change) {

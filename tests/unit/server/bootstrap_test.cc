@@ -226,7 +226,7 @@ TEST_CASE("a joiner whose cluster does not fit is refused with what to do", "[bo
 }
 
 TEST_CASE("a later start asks nobody and heeds no initial cluster", "[bootstrap]") {
-  const auto again = [](Newcomer& member) {
+  const auto again = [](Newcomer& member, size_t known) {
     const MemberFile first = member.started().member;
     member.asked.clear();
     member.config.initial_cluster = {{"z", {"http://z:1"}}};
@@ -235,13 +235,35 @@ TEST_CASE("a later start asks nobody and heeds no initial cluster", "[bootstrap]
     CHECK_FALSE(second.is_new);
     CHECK(second.member == first);
     CHECK(second.raft.hard_state.term == 1);
-    CHECK(second.peers.empty());
+    CHECK(second.peers.size() == known);
     CHECK(member.asked.empty());
   };
   Founder founder;
-  again(founder);
+  again(founder, 0);
   Joiner joiner;
-  again(joiner);
+  again(joiner, 3);
+}
+
+TEST_CASE("MEMBER says whose directory it is, and nothing else is taken for it", "[bootstrap]") {
+  const MemberFile file{
+      7,
+      255,
+      "t",
+      {{5, "", {"http://a:1", "http://b:1"}, {}, false}, {6, "", {"http://c:1"}, {}, false}}};
+  const std::string text = encode_member_file(file);
+  CHECK(text ==
+        "quorate member 1\ncluster 7\nmember ff\ntoken t\npeer 5 http://a:1\npeer 5 http://b:1\n"
+        "peer 6 http://c:1\n");
+  const auto decoded = decode_member_file(text, "MEMBER");
+  REQUIRE(decoded);
+  CHECK(*decoded == file);
+  for (size_t size = 0; size < text.size(); ++size) {
+    const bool whole_lines = size >= 40 && text[size - 1] == '\n';
+    CHECK(decode_member_file(text.substr(0, size), "MEMBER").has_value() == whole_lines);
+  }
+  CHECK_FALSE(decode_member_file(text + "peer x http://d:1\n", "MEMBER"));
+  CHECK_FALSE(decode_member_file(text + "peer 9\n", "MEMBER"));
+  CHECK_FALSE(decode_member_file(text + "more\n", "MEMBER"));
 }
 
 TEST_CASE("a first start that fails anywhere, and loses what it may, is simply begun again",
