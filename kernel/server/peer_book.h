@@ -46,6 +46,17 @@ class PeerBook {
     return found == connected_since_ns_.end() ? 0 : found->second;
   }
 
+  // Notes who refused this member.
+  void refused_by(raft::NodeId peer) {
+    std::lock_guard lock(mutex_);
+    refused_by_ = peer;
+  }
+  // The last who did since the last call; 0: nobody.
+  raft::NodeId take_refusal() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(refused_by_, 0);
+  }
+
   // Notes who spoke; one without an address is a stranger until it has one.
   void heard_of(raft::NodeId peer) {
     std::lock_guard lock(mutex_);
@@ -62,6 +73,7 @@ class PeerBook {
   std::set<raft::NodeId> known_, removed_;
   std::map<raft::NodeId, uint64_t> connected_since_ns_;
   bool has_stranger_ = false;
+  raft::NodeId refused_by_ = 0;
 };
 
 }  // namespace quorate::server

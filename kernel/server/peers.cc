@@ -17,6 +17,8 @@ namespace {
 
 constexpr uint64_t kAskTimeoutNs = 2'000'000'000;  // of one try at the leader
 constexpr uint64_t kGuideTimeoutMs = 1000;
+// How a member that was removed is refused; for nothing else.
+constexpr quorate_status kRemovedStatus = QUORATE_PERMISSION_DENIED;
 
 bool is_for_append_channel(raft::MessageType type) {
   return type == raft::MessageType::kMsgApp || type == raft::MessageType::kMsgProp;
@@ -247,7 +249,7 @@ quorate_status Peers::authorize(const quorate_peer_identity& who) const {
   if (who.cluster_id != 0 && who.cluster_id != wiring->state->cluster_id)
     return QUORATE_CLUSTER_ID_MISMATCH;
   // An id that is not known here may be a member's that was added since: this one may lag.
-  return book_.was_removed(who.member_id) ? QUORATE_MEMBER_NOT_FOUND : QUORATE_OK;
+  return book_.was_removed(who.member_id) ? kRemovedStatus : QUORATE_OK;
 }
 
 void Peers::on_peer(uint64_t peer, uint32_t state, const char* reason) {
@@ -255,6 +257,7 @@ void Peers::on_peer(uint64_t peer, uint32_t state, const char* reason) {
     book_.connected(peer, clock_->now_ns());
     logger_.info("connected to member {}", cluster::id_text(peer));
   } else {
+    if (state == QUORATE_PEER_REFUSED) book_.refused_by(peer);
     book_.disconnected(peer);
     logger_.warn("no connection to member {}: {}", cluster::id_text(peer),
                  reason != nullptr ? reason : "");
@@ -316,17 +319,23 @@ void Peers::note_known() {
 
 // One that was down while the cluster changed may hear from a leader whose address it has not got,
 // and cannot get from the log, since it cannot answer. Whoever it knows can tell.
+// And one that was removed meanwhile is told so by whoever refuses it.
 void Peers::tick() {
+  if (const raft::NodeId peer = book_.take_refusal(); peer != 0) ask_for_members(peer);
   if (members_.empty() || !book_.take_stranger()) return;
-  const cluster::Member& guide = members_[next_guide_++ % members_.size()];
+  ask_for_members(members_[next_guide_++ % members_.size()].id);
+}
+
+void Peers::ask_for_members(raft::NodeId peer) {
   auto* asked = new Asked(this, Asked::Kind::kAddresses);
-  transport_->call(guide.id, "", member_list_request().lend(), kGuideTimeoutMs, Asked::on_reply,
-                   asked);
+  transport_->call(peer, "", member_list_request().lend(), kGuideTimeoutMs, Asked::on_reply, asked);
 }
 
 void Peers::learn_addresses(Code code, Slice response) {
   const Wiring* wiring = wiring_.load(std::memory_order_acquire);
-  if (wiring == nullptr || code != Code::kOk) return;
+  if (wiring == nullptr) return;
+  if (code == static_cast<Code>(kRemovedStatus)) return wiring->on_removed();
+  if (code != Code::kOk) return;
   Result<RemoteCluster> cluster = decode_cluster(response);
   if (!cluster || cluster->cluster_id != wiring->state->cluster_id) return;
   wiring->raft->post(PeerAddresses{std::move(cluster->members), {}, false});

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -62,6 +63,7 @@ class Peers {
     ApplyLoop* apply = nullptr;
     const quorate_services* services = nullptr;  // a peer's request goes where a client's would
     SnapshotReceiver* snapshots = nullptr;
+    std::function<void()> on_removed;  // a peer says that this member was removed. [any thread]
   };
 
   // Creates the transport and binds it to the member's peer URLs; an error is the operator's.
@@ -111,6 +113,7 @@ class Peers {
   void reply(uint64_t token, Code code, const Bytes& response);
   void answered(Asked& asked, Code code, Slice response);
   void learn_addresses(Code code, Slice response);
+  void ask_for_members(raft::NodeId peer);
   void connect(const cluster::Member& member);
   void note_known();
 

@@ -152,7 +152,8 @@ void Server::attach_peers(const cluster::Membership& members,
                   .raft = raft_loop_.get(),
                   .apply = apply_loop_.get(),
                   .services = peer_services_->table(),
-                  .snapshots = this});
+                  .snapshots = this,
+                  .on_removed = [this] { removed(); }});
   peers_->set_members(members.members(), members.removed());
   peers_->add_members(first_known);
 }
@@ -281,7 +282,7 @@ void Server::send(std::vector<raft::Message> messages) {
   std::erase_if(messages, [](const raft::Message& message) {
     return message.type == raft::MessageType::kMsgSnap;
   });
-  QUORATE_CHECK(peers_ != nullptr, "a member without a transport has nobody to send to");
+  if (!peers_) return;  // whom it added cannot be reached
   peers_->raft_sender().send(messages);
 }
 
@@ -395,7 +396,7 @@ void Server::members_changed(std::vector<cluster::Member> members, std::vector<u
 }
 
 void Server::removed() {
-  events_->removed();
+  if (!removed_.exchange(true)) events_->removed();
 }
 
 // ---------------------------------------------------------------- log and engine
@@ -409,7 +410,7 @@ void Server::wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Me
     const std::vector<raft::Message> away(std::make_move_iterator(others),
                                           std::make_move_iterator(replies.end()));
     replies.erase(others, replies.end());
-    peers_->wal_sender().send(away);
+    if (peers_) peers_->wal_sender().send(away);
   }
   raft_loop_->post(WalSynced{std::move(done), std::move(replies)});
 }

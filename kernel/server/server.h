@@ -136,6 +136,7 @@ class Server final : private RaftOutput,
   MemberInfo info_{&state_};
   const std::shared_ptr<SlabCounter> slabs_ = std::make_shared<SlabCounter>();
   std::atomic<bool> failed_{false};
+  std::atomic<bool> removed_{false};
   std::atomic<uint64_t> next_stream_{1};
   std::atomic<uint64_t> next_lease_;
   PendingCalls pending_;

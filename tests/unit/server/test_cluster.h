@@ -105,7 +105,7 @@ class TestCluster {
   }
 
   static std::string name_of(size_t i) { return std::string(1, static_cast<char>('a' + i)); }
-  static std::string url_of(size_t i) { return "http://" + name_of(i); }
+  static std::string url_of(size_t i) { return TestMember::url_of(name_of(i)); }
 
   TestEnv world;
   SimNetwork network;

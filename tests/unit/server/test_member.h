@@ -66,19 +66,20 @@ class TestMember : private server::ServerEvents {
     config.initial_cluster = {{"default", config.advertise_peer_urls}};
   }
   // One of several in `world`, which reach each other through `network` under the URL
-  // "http://<name>"; `world` and `network` outlive it.
+  // url_of(name); `world` and `network` outlive it.
   TestMember(TestEnv& world, SimNetwork& network, const std::string& name,
              const std::vector<std::string>& names, uint64_t seed)
       : env(world), machine(world, seed) {
     configure();
     config.name = name;
     config.transport = {"sim", {{"network", network.address()}}};
-    config.listen_peer_urls = config.advertise_peer_urls = {"http://" + name};
+    config.listen_peer_urls = config.advertise_peer_urls = {url_of(name)};
     config.advertise_client_urls = {"http://client." + name};
     for (const std::string& other : names)
-      config.initial_cluster.push_back({other, {"http://" + other}});
+      config.initial_cluster.push_back({other, {url_of(other)}});
   }
   ~TestMember() override { server_.reset(); }
+  static std::string url_of(const std::string& name) { return "http://" + name + ":1"; }
 
   // Starts. It is ready once a leader has its name in the log.
   Status begin() {
