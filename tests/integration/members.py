@@ -21,6 +21,7 @@ HEALTH_SECONDS = 5  # members must have known each other for so long before a st
 # (pattern of the call, pattern of the field's path, reason, section of docs/compatibility.md).
 INTENDED = [
     (r"endpoint status.*", r"out.*", "names 3.6.14 as its version", "Versions"),
+    (r"MemberUpdate to nonsense", r".*", "refuses what MemberAdd refuses", "Members"),
 ]
 
 
