@@ -21,6 +21,8 @@ HEALTH_SECONDS = 5  # members must have known each other for so long before a st
 # (pattern of the call, pattern of the field's path, reason, section of docs/compatibility.md).
 INTENDED = [
     (r"endpoint status.*", r"out.*", "names 3.6.14 as its version", "Versions"),
+    (r".* on a learner", r"err\.\d+", "refuses with FailedPrecondition, as 3.5 and later do",
+     "Since 3.5"),
     (r"MemberUpdate to nonsense", r".*", "refuses what MemberAdd refuses", "Members"),
 ]
 
