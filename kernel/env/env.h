@@ -85,6 +85,8 @@ class File {
   virtual Status sync() = 0;
   virtual Status truncate(uint64_t size) = 0;
   virtual Result<uint64_t> size() = 0;
+  // Advice: what is synced need not stay in the page cache.
+  virtual void drop_cache() {}
 };
 
 enum class OpenMode {

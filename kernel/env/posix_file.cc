@@ -147,6 +147,10 @@ class PosixFile final : public File {
     return Status();
   }
 
+  void drop_cache() override {
+    static_cast<void>(::posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_DONTNEED));
+  }
+
   Status truncate(uint64_t size) override {
     if (retry_eintr([&] { return ::ftruncate(descriptor_.get(), static_cast<off_t>(size)); }) != 0)
       return error_of("truncate", path_, errno);

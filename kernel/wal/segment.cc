@@ -154,6 +154,7 @@ Result<std::optional<Spare>> SpareMaker::step() {
   written_ += zeros.size();
   if (written_ < bytes_) return std::optional<Spare>();
   finished_ = true;
+  file_->drop_cache();
   return std::optional<Spare>(Spare{path_, bytes_});
 }
 
@@ -162,9 +163,12 @@ Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, u
   const std::string path = dir + "/" + segment_name(number);
   std::optional<Spare> spare;
   if (files.exists(path)) {
-    const Result<uint64_t> bytes = size_of(files, path);
+    Result<std::unique_ptr<File>> file = files.open(path, OpenMode::kRead);
+    QUORATE_TRY(file.status());
+    const Result<uint64_t> bytes = (*file)->size();
     QUORATE_TRY(bytes.status());
     if (!spare_path.empty() && *bytes == segment_bytes) spare = Spare{spare_path, *bytes};
+    (*file)->drop_cache();
     QUORATE_TRY(spare ? files.rename(path, spare_path) : files.remove(path));
   }
   QUORATE_TRY(files.sync_dir(dir));

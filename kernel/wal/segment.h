@@ -76,7 +76,9 @@ Result<std::vector<uint64_t>> list_segments(FileSystem& files, const std::string
 Result<SegmentHeader> read_segment_header(File& file, const std::string& path);
 Result<uint64_t> size_of(FileSystem& files, const std::string& path);
 
-// A file of zeros or of old frames that may become a segment.
+// A file of zeros or of old frames that may become a segment. None of it stays in the page cache: a
+// batch of a block would else dirty the large folio that it lies in, and the kernel would write
+// that.
 struct Spare {
   std::string path;
   uint64_t bytes = 0;

@@ -58,6 +58,17 @@ TEST_CASE("a read behind the end gives what there is", "[env]") {
   CHECK(*file->read(3, buffer, 8) == 0);
 }
 
+TEST_CASE("what left the page cache is read from the disk again", "[env]") {
+  Fixture f;
+  auto file = f.make("a");
+  const std::string content(10'000, 'x');
+  const Slice part = content;
+  REQUIRE(file->write(0, {&part, 1}).ok());
+  REQUIRE(file->sync().ok());
+  file->drop_cache();
+  CHECK(read_all(*file) == content);
+}
+
 TEST_CASE("opening tells what is wrong with which file", "[env]") {
   Fixture f;
   const auto absent = f.files.open(f.dir.file("none"), OpenMode::kRead);
