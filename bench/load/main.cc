@@ -43,9 +43,23 @@ struct Settings {
   bool fill = false;
   double rate = 0;  // calls a second at most; 0: as many as come back
   std::string record;
-  pid_t server_pid = 0;
+  std::vector<pid_t> server_pids;
   bool json = false;
 };
+
+// Of all of them together; nothing when one of them cannot be had, or there is none.
+std::optional<ProcessFigures> figures_of(const std::vector<pid_t>& pids) {
+  std::optional<ProcessFigures> sum;
+  for (const pid_t pid : pids) {
+    const std::optional<ProcessFigures> one = process_figures(pid);
+    if (!one) return std::nullopt;
+    if (!sum) sum.emplace();
+    sum->cpu_seconds += one->cpu_seconds;
+    sum->written_bytes += one->written_bytes;
+    sum->resident_bytes += one->resident_bytes;
+  }
+  return sum;
+}
 
 struct Outcome {
   double seconds = 0;
@@ -206,11 +220,11 @@ Outcome measure(const Settings& settings) {
 
   const uint64_t begin = now_ns();
   const double cpu_before = own_cpu_seconds();
-  outcome.before = process_figures(settings.server_pid);
+  outcome.before = figures_of(settings.server_pids);
   outcome.tally.counting = true;
   phase.run_until(after_seconds(settings.seconds));
   outcome.tally.counting = false;
-  outcome.after = process_figures(settings.server_pid);
+  outcome.after = figures_of(settings.server_pids);
   outcome.client_cpu_seconds = own_cpu_seconds() - cpu_before;
   outcome.seconds = static_cast<double>(now_ns() - begin) / 1e9;
 
@@ -306,7 +320,8 @@ bool parse(int argc, char** argv, Settings& settings) {
   add("fill", po::bool_switch(&settings.fill), "put every key once before");
   add("warmup", po::value(&settings.warmup_seconds)->default_value(1), "seconds not measured");
   add("seconds", po::value(&settings.seconds)->default_value(5), "seconds measured");
-  add("server-pid", po::value(&settings.server_pid)->default_value(0), "report its CPU and disk");
+  add("server-pid", po::value(&settings.server_pids),
+      "report its CPU and disk; the sum of several");
   add("json", po::bool_switch(&settings.json), "one JSON object instead of a table");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, all), given);
