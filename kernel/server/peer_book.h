@@ -31,6 +31,11 @@ class PeerBook {
     return removed_.contains(peer);
   }
 
+  bool knows_any() const {
+    std::lock_guard lock(mutex_);
+    return !known_.empty();
+  }
+
   void connected(raft::NodeId peer, uint64_t now_ns) {
     std::lock_guard lock(mutex_);
     connected_since_ns_.emplace(peer, now_ns);

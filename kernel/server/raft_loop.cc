@@ -139,7 +139,8 @@ void RaftLoop::take(PeerAddresses& event) {
 }
 
 void RaftLoop::take(TransferLeader& event) {
-  node_.transfer_leader(event.to);
+  const raft::NodeId to = event.to != 0 ? event.to : best_follower();
+  if (to != 0) node_.transfer_leader(to);
 }
 
 void RaftLoop::take(WalSynced& event) {
@@ -199,6 +200,17 @@ void RaftLoop::campaign_if_due() {
   if (campaign_ns_ == 0 || parts_.clock->now_ns() < campaign_ns_) return;
   campaign_ns_ = 0;
   node_.campaign();
+}
+
+// 0: this member does not lead, or leads alone.
+raft::NodeId RaftLoop::best_follower() const {
+  if (node_.soft_state().role != raft::Role::kLeader) return 0;
+  raft::PeerProgress best;
+  for (const raft::PeerProgress& peer : node_.status().progress) {
+    const bool able = peer.id != parts_.self && !peer.learner && peer.recent_active;
+    if (able && (best.id == 0 || peer.match > best.match)) best = peer;
+  }
+  return best.id;
 }
 
 // Only a leader knows how far the others are. A follower keeps what it may, for it may lead soon.

@@ -97,7 +97,7 @@ struct SnapshotSent {
   raft::SnapshotStatus status = raft::SnapshotStatus::kFailed;
 };
 struct TransferLeader {
-  raft::NodeId to = 0;
+  raft::NodeId to = 0;  // 0: the voter that has most of the log
 };
 struct WalSynced {
   std::vector<raft::AppendDone> done;
@@ -163,6 +163,7 @@ class RaftLoop final : public Loop<RaftEvent> {
   void tick_if_due();
   void campaign_if_due();
   void note_log_needed();
+  raft::NodeId best_follower() const;
   void feed_node();
   void note_configuration(const raft::ConfState& state);
   void propose_waiting();

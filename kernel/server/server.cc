@@ -200,6 +200,7 @@ Status Server::serve() {
 Status Server::stop(uint64_t drain_ms) {
   if (!running_) return Status();
   for (const auto& frontend : frontends_) frontend->stop(drain_ms);
+  hand_over_leadership();
   state_.stopping = true;
   if (peers_) peers_->stop(drain_ms);
   if (!failed_.load()) {
@@ -219,6 +220,30 @@ Status Server::stop(uint64_t drain_ms) {
     status = index.status();
   }
   return status;
+}
+
+// The others need not wait for an election when a member that leads is stopped. At most an election
+// timeout: a stop must not hang on peers.
+void Server::hand_over_leadership() {
+  if (!peers_ || failed_.load() || state_.role.load() != QUORATE_ROLE_LEADER) return;
+  if (!peers_->book().knows_any()) return;
+  HandOver move;
+  move.deadline_ns = env_.clock().now_ns() + config_.election_ms * 1'000'000;
+  hand_over_.store(&move);
+  raft_loop_->post(TransferLeader{0});
+  move.done.wait();
+}
+
+// [raft loop]
+void Server::leadership_moved(bool gave_up) {
+  HandOver* const move = hand_over_.load();
+  if (move == nullptr) return;
+  const uint64_t leader = state_.leader.load(std::memory_order_relaxed);
+  const bool moved = leader != 0 && leader != state_.member_id;
+  if (!moved && !(gave_up && env_.clock().now_ns() >= move->deadline_ns)) return;
+  hand_over_.store(nullptr);
+  if (moved) logger_.info("member {} leads now", cluster::id_text(leader));
+  move->done.open();
 }
 
 Server::~Server() {
@@ -359,6 +384,7 @@ void Server::status_changed(const raft::HardState& hard, const raft::SoftState& 
 }
 
 void Server::ticked(uint64_t now_ns) {
+  leadership_moved(true);
   if (peers_) peers_->tick();
   expire_calls(now_ns);
   apply_loop_->post(Tick{now_ns});

@@ -16,6 +16,7 @@
 #include "base/metrics.h"
 #include "base/result.h"
 #include "env/env.h"
+#include "env/latch.h"
 #include "plugin/loader.h"
 #include "server/apply_loop.h"
 #include "server/bootstrap.h"
@@ -80,6 +81,8 @@ class Server final : private RaftOutput,
   Services::Parts services_parts();
   void make_loops(Bootstrapped found);
   void define_metrics();
+  void hand_over_leadership();
+  void leadership_moved(bool gave_up);
   void stop_executors();
   void fail(const Status& status);
 
@@ -163,6 +166,12 @@ class Server final : private RaftOutput,
 
   // The first index of the log that somebody else may still ask for.
   std::atomic<raft::Index> log_needed_{0};
+  // A stop waits for another member to lead; the raft loop opens it.
+  struct HandOver {
+    Latch done;
+    uint64_t deadline_ns = 0;
+  };
+  std::atomic<HandOver*> hand_over_{nullptr};
   // Raft loop's own.
   uint64_t last_leader_ = 0;
   // WAL and commit loops: bytes of log since the last checkpoint, for engines that need them.
