@@ -29,7 +29,7 @@ bool HashKv::find_any_live() const {
   int64_t live = 0;
   bool done = false;
   while (!done && live == 0) {
-    done = source_.index->slice(all, txn_.at(), cursor, kSliceKeys, nullptr, live, false);
+    done = txn_.index().slice(all, txn_.at(), cursor, kSliceKeys, nullptr, live, false);
   }
   return live > 0;
 }
@@ -46,7 +46,7 @@ Result<bool> HashKv::counts(Revision revision, bool tombstone, Slice record) con
   // Where no key lives at the hash revision etcd leaves nothing out, so what counts is what its
   // finished compaction left behind, however far this member's own has got.
   const int64_t at = any_live_ ? txn_.at() : result_.compact_revision;
-  return source_.index->newest(parsed->key, at).revision == revision;
+  return txn_.index().newest(parsed->key, at).revision == revision;
 }
 
 Result<bool> HashKv::step() {

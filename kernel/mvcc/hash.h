@@ -23,7 +23,7 @@ struct HashKvResult {
 // HashKV in slices. One thread at a time.
 class HashKv {
  public:
-  explicit HashKv(ReadSource source) : source_(source), txn_(source) {}
+  explicit HashKv(ReadSource source) : txn_(std::move(source)) {}
   // revision 0: the current one. kCompacted, kFutureRevision.
   Status begin(int64_t revision, uint64_t deadline_ns);
   // True: complete; result() holds.
@@ -36,7 +36,6 @@ class HashKv {
   bool find_any_live() const;
   Result<bool> counts(Revision revision, bool tombstone, Slice record) const;
 
-  const ReadSource source_;
   ReadTxn txn_;
   HashKvResult result_;
   bool any_live_ = false;  // some key is visible at the hash revision

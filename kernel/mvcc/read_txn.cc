@@ -6,10 +6,11 @@
 namespace quorate::mvcc {
 
 Status ReadTxn::begin(int64_t revision, uint64_t deadline_ns, Index::Protect protect) {
-  Result<Index::Begun> begun = source_.index->begin_read(pin_, revision, deadline_ns, protect);
+  side_ = source_.side ? source_.side : source_.stores->get();
+  Result<Index::Begun> begun = side_->index.begin_read(pin_, revision, deadline_ns, protect);
   if (!begun) return std::move(begun).error();
   begun_ = *begun;
-  view_ = source_.views->get();
+  view_ = side_->views.get();
   return Status();
 }
 
@@ -19,11 +20,11 @@ storage::RecordReader& ReadTxn::reader() {
 }
 
 Result<std::optional<Slice>> ReadTxn::get(Slice key) {
-  return record_of(source_.index->newest(key, begun_.at));
+  return record_of(side_->index.newest(key, begun_.at));
 }
 
 Result<std::optional<Slice>> ReadTxn::before(Slice key, int64_t main) {
-  return record_of(source_.index->newest(key, main - 1));
+  return record_of(side_->index.newest(key, main - 1));
 }
 
 Result<std::optional<Slice>> ReadTxn::record_of(Dropped newest) {
@@ -62,13 +63,14 @@ Status ReadTxn::check() const {
 
 void ReadTxn::rest() {
   reader_.reset();
-  view_ = source_.views->get();
+  if (side_) view_ = side_->views.get();
 }
 
 void ReadTxn::end() {
   reader_.reset();
   view_.reset();
   pin_.unpin();
+  side_.reset();
 }
 
 }  // namespace quorate::mvcc

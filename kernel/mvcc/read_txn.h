@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "mvcc/index.h"
@@ -16,20 +17,29 @@
 
 namespace quorate::mvcc {
 
-// What readers share with apply. Both outlive every reader.
+// What the readers of one store share with apply. They hold it by counted pointers, so that a read
+// that began before a snapshot was installed ends on the store that it began on.
+struct ReadSide {
+  Index index;
+  storage::CurrentReadView views;
+};
+
+// Where a read finds the store of this moment.
 struct ReadSource {
-  Index* index = nullptr;
-  const storage::CurrentReadView* views = nullptr;
+  const storage::Published<ReadSide>* stores = nullptr;  // outlives every reader
+  std::shared_ptr<ReadSide> side;  // not null: this store, though another may have come since
 };
 
 class ReadTxn {
  public:
-  explicit ReadTxn(ReadSource source) : source_(source) {}
+  explicit ReadTxn(ReadSource source) : source_(std::move(source)) {}
   ReadTxn(const ReadTxn&) = delete;
   ReadTxn& operator=(const ReadTxn&) = delete;
 
-  // For a second read beside this one.
-  ReadSource source() const { return source_; }
+  // For a second read beside this one, of the same store. REQUIRES: begun.
+  ReadSource source() const { return {source_.stores, side_}; }
+  // Also after a begin() that was refused.
+  const Index& index() const { return side_->index; }
 
   // Picks and pins the revision, and takes the read view. revision <= 0: the current one.
   // kCompacted, kFutureRevision. deadline_ns: from then on the pin protects nothing.
@@ -46,7 +56,7 @@ class ReadTxn {
 
   // query: outlives the scan.
   RangeScan scan(const RangeQuery& query, RangeScan::Want want = RangeScan::Want::kRuns) const {
-    return RangeScan(source_.index, query, begun_.at, want);
+    return RangeScan(&side_->index, query, begun_.at, want);
   }
   // One step of a scan of this transaction; see RangeScan::step(). kTimeout when the pin is lost.
   Result<bool> step(RangeScan& scan, std::string& out, uint64_t bytes_max);
@@ -75,6 +85,7 @@ class ReadTxn {
   Result<std::optional<Slice>> record_of(Dropped newest);
 
   const ReadSource source_;
+  std::shared_ptr<ReadSide> side_;  // of the present read; ends after its pin
   Pin pin_;
   Index::Begun begun_{};
   std::shared_ptr<const storage::ReadView> view_;

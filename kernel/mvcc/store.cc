@@ -33,11 +33,21 @@ Result<std::unique_ptr<Store>> Store::open(const storage::OpenedEngine& opened,
 }
 
 Store::Store(const storage::OpenedEngine& opened, Logger logger)
-    : logger_(logger.named("mvcc")), engine_(opened.engine), applied_(opened.applied) {
+    : logger_(logger.named("mvcc")),
+      engine_(opened.engine),
+      stores_(std::make_shared<storage::Published<ReadSide>>()),
+      applied_(opened.applied) {
   next_batch_ = engine_->written_batch() + 1;
   written_batch_ = engine_->written_batch();
   frozen_index_ = applied_.entry.index;
   publish_view();
+  stores_->set(side_);
+}
+
+void Store::take_over(Store& old) {
+  QUORATE_CHECK(!in_batch_ && !old.in_batch_, "stores change between batches");
+  stores_ = old.stores_;
+  stores_->set(side_);
 }
 
 Store::~Store() {

@@ -60,8 +60,12 @@ class Store {
                                              const LeasedKey& leased_key, Logger logger = {});
   ~Store();
 
-  // What readers need. [any thread; the store outlives them]
-  ReadSource read_source() { return {&index_, &views_}; }
+  // What readers need. It stays good when another store takes over. [any thread; the store, or the
+  // one that took over, outlives them]
+  ReadSource read_source() { return {stores_.get(), nullptr}; }
+  // From now on the readers of `old` find this store; those that have begun go on with what they
+  // hold. Between batches of both.
+  void take_over(Store& old);
 
   // ------------------------------------------------ facts
   int64_t revision() const { return revision_; }  // with the changes of the running batch
@@ -117,6 +121,8 @@ class Store {
   // The number of the batch that the next freeze() makes, and of the last one written.
   uint64_t next_batch() const { return next_batch_; }
   uint64_t written_batch() const { return written_batch_; }
+  // Of its engine.
+  uint64_t epoch() const { return engine_->epoch(); }
 
   // One slice of the work that a compaction leaves: at most `keys_max` keys of the index. True:
   // call again soon; false: there is nothing to do, or pins hold it back (call at the next tick).
@@ -137,8 +143,10 @@ class Store {
 
   const Logger logger_;
   const std::shared_ptr<storage::Engine> engine_;
-  Index index_;
-  storage::CurrentReadView views_;
+  const std::shared_ptr<ReadSide> side_ = std::make_shared<ReadSide>();
+  Index& index_ = side_->index;
+  storage::CurrentReadView& views_ = side_->views;
+  std::shared_ptr<storage::Published<ReadSide>> stores_;
   storage::WriteBuffer buffer_;
   std::shared_ptr<const storage::RecordLog> frozen_;  // being written, or nullptr
   std::shared_ptr<const void> attached_;

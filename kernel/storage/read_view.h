@@ -32,25 +32,28 @@ struct ReadView {
   std::shared_ptr<const void> attached;
 };
 
-// The current read view: a pointer, copied under a mutex. [any thread]
-class CurrentReadView {
+// What apply shows to readers as the present: a pointer, copied under a mutex. [any thread]
+template <typename T>
+class Published {
  public:
-  std::shared_ptr<const ReadView> get() const {
+  std::shared_ptr<T> get() const {
     yield_point("read_view.get");
     std::lock_guard lock(mutex_);
-    return view_;
+    return value_;
   }
   // The apply loop alone.
-  void set(std::shared_ptr<const ReadView> view) {
+  void set(std::shared_ptr<T> value) {
     yield_point("read_view.set");
     std::lock_guard lock(mutex_);
-    view_.swap(view);
+    value_.swap(value);
   }
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const ReadView> view_;  // guarded by mutex_
+  std::shared_ptr<T> value_;  // guarded by mutex_
 };
+
+using CurrentReadView = Published<const ReadView>;
 
 // Reads records of one read view. Takes an engine view at the first record that no buffer has, and
 // keeps it until release(). One thread at a time.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mvcc/read_txn.h"
@@ -17,11 +18,11 @@ class ReadHistory final : public History {
  public:
   // source: outlives this. deadline_ns: from then on the pin protects nothing.
   ReadHistory(mvcc::ReadSource source, uint64_t deadline_ns)
-      : source_(source), deadline_ns_(deadline_ns), txn_(source) {}
+      : deadline_ns_(deadline_ns), txn_(std::move(source)) {}
 
   Status begin(int64_t from) override;
   int64_t revision() const override { return txn_.current(); }
-  int64_t compact_revision() const override { return source_.index->compacted(); }
+  int64_t compact_revision() const override { return txn_.index().compacted(); }
   Status scan(int64_t from, int64_t to, const std::function<bool(const Change&)>& visit) override;
   Result<Slice> previous(const Change& change) override;
   // Unpins and gives the engine view back.
@@ -33,7 +34,6 @@ class ReadHistory final : public History {
     bool tombstone;
     std::string bytes;
   };
-  const mvcc::ReadSource source_;
   const uint64_t deadline_ns_;
   mvcc::ReadTxn txn_;
 };
@@ -43,6 +43,8 @@ class ApplyHistory final : public History {
  public:
   explicit ApplyHistory(mvcc::Store* store)
       : store_(store), past_(store->read_source(), UINT64_MAX) {}
+  // Another store has taken the place of the one before, its read source too.
+  void restored(mvcc::Store* store) { store_ = store; }
 
   Status begin(int64_t from) override { return past_.begin(from); }
   int64_t revision() const override { return past_.revision(); }
@@ -51,7 +53,7 @@ class ApplyHistory final : public History {
   Result<Slice> previous(const Change& change) override;
 
  private:
-  mvcc::Store* const store_;
+  mvcc::Store* store_;
   ReadHistory past_;
   bool scanning_ = false;
 };

@@ -45,7 +45,7 @@ class ReaderJob final : public Job {
   }
   void check_history() {
     ReadTxn txn(source_);
-    const int64_t from = std::max<int64_t>(source_.index->published() - 5, 1);
+    const int64_t from = std::max<int64_t>(source_.stores->get()->index.published() - 5, 1);
     // Compacted meanwhile is an answer too.
     if (!txn.begin(from, kNever).ok()) return;
     Revision resume{from + 1, 0}, last{from, UINT32_MAX};
