@@ -216,7 +216,7 @@ Status Server::stop(uint64_t drain_ms) {
   Status status = wal_loop_->close();
   if (status.ok() && !durable_engine_) {
     const auto index = storage::write_checkpoint(
-        env_.files(), storage::checkpoint_path(config_.data_dir), engine_);
+        env_.files(), storage::checkpoint_path(config_.data_dir, engine_->generation()), engine_);
     status = index.status();
   }
   return status;
@@ -483,7 +483,7 @@ void Server::checkpoint_if_due() {
     return;
   log_bytes_.store(0, std::memory_order_relaxed);
   pool_->submit(std::make_unique<storage::CheckpointJob>(
-      &env_.files(), storage::checkpoint_path(config_.data_dir), engine_,
+      &env_.files(), storage::checkpoint_path(config_.data_dir, engine_->generation()), engine_,
       [this](Result<raft::Index> index) {
         checkpointing_.store(false);
         if (index) return commit_loop_->checkpointed(*index);

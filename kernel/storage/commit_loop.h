@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -30,12 +31,23 @@ class CommitSink {
   virtual void commit_done(const CommitDone& done) = 0;
   // How long one write() took (the metric of backend commits).
   virtual void commit_took(uint64_t /*ns*/) {}
+  // From here on `engine` is the one that is written; commit_done() of its epoch follows.
+  virtual void engine_switched(const std::shared_ptr<Engine>& /*engine*/) {}
   // The engine failed: nothing is written any more. Called once.
   virtual void engine_failed(const Status& status) = 0;
 };
 
+// To another generation.
+struct EngineSwitch {
+  std::shared_ptr<Engine> engine;  // of a later epoch; its content is durable
+  raft::Index applied = 0;         // in it
+  // Makes CURRENT name it, durably. Blocks on disk.
+  std::function<Status()> make_current;
+};
+
 struct CommitEvent {
-  std::unique_ptr<FrozenBuffer> buffer;  // or nullptr: a checkpoint is complete
+  std::unique_ptr<FrozenBuffer> buffer;
+  std::unique_ptr<EngineSwitch> next;  // or neither: a checkpoint is complete
   raft::Index checkpoint = 0;
 };
 
@@ -46,19 +58,26 @@ class CommitLoop final : public Loop<CommitEvent> {
              raft::Index durable, Logger logger = {});
 
   // Writes `buffer`, in the order of the calls. [any thread]
-  void commit(std::unique_ptr<FrozenBuffer> buffer) { post({std::move(buffer), 0}); }
+  void commit(std::unique_ptr<FrozenBuffer> buffer) { post({std::move(buffer), nullptr, 0}); }
   // A checkpoint that holds everything up to `index` is complete and synced: that index is durable
   // (engines that are not durable by themselves). [any thread]
-  void checkpointed(raft::Index index) { post({nullptr, index}); }
+  void checkpointed(raft::Index index) { post({nullptr, nullptr, index}); }
+  // Behind everything that was given to it before. Buffers of the old epoch that come later are
+  // dropped. [any thread]
+  void switch_to(EngineSwitch next) {
+    post({nullptr, std::make_unique<EngineSwitch>(std::move(next)), 0});
+  }
 
  private:
   void on_turn(std::vector<CommitEvent>& events) override;
   void write(const FrozenBuffer& buffer);
   void advance_durable(raft::Index index);
+  void take(EngineSwitch& next);
+  void fail(Status status, const char* what);
 
   Clock* const clock_;
   CommitSink* const sink_;
-  const std::shared_ptr<Engine> engine_;
+  std::shared_ptr<Engine> engine_;
   const Logger logger_;
   CommitDone last_;
   bool failed_ = false;

@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -59,6 +61,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // A view that sees every batch up to `batch`. REQUIRES: that batch is written. May block on disk.
   // [any thread]
   Result<EngineView> view(uint64_t batch) const;
+  // Called once the engine is closed, on the thread that let go last; may block on disk. The commit
+  // loop alone, once.
+  void when_closed(std::function<void()> then) { closed_.then = std::move(then); }
   // Closes the views that wait in the pool, so that they hold no old pages. [any thread]
   void drop_idle_views() const;
 
@@ -71,6 +76,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static constexpr size_t kIdleViewsMax = 8;
   void take_back(std::unique_ptr<plugin::EngineRead> read, uint64_t batch) const;
 
+  struct Closed {
+    std::function<void()> then;
+    ~Closed() {
+      if (then) then();
+    }
+  };
+  Closed closed_;  // ends last
   const std::unique_ptr<plugin::Backend> backend_;
   const uint64_t generation_;
   const uint64_t epoch_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's directories: `<data>/backend/00000001/`, 00000002, ... and the file CURRENT, which
 // names the live one. Nothing renames or replaces an open directory: whoever needs another store
-// builds the next generation and switches CURRENT, which is written atomically.
+// builds the next generation (generation_import.h), writes beside it the file COMPLETE, which is
+// the CURRENT to come, and renames that over CURRENT.
 #pragma once
 
 #include <functional>
@@ -37,6 +38,9 @@ struct OpenOptions {
   // Whether this may be a first start: the WAL holds nothing. Without it a missing CURRENT is
   // refused, since a store must have been there.
   bool may_create = false;
+  // The log's last snapshot record; zeros: none. A generation that is complete and of exactly this
+  // snapshot takes the live one's place.
+  raft::EntryId log_snapshot;
   Logger logger;
 };
 
@@ -54,8 +58,20 @@ struct OpenedEngine {
 // missing generation, a damaged checkpoint or applied record.
 Result<OpenedEngine> open_engine(FileSystem& files, const OpenOptions& options);
 
+// Opens the generation that COMPLETE names. kCorrupt when that is none of exactly `snapshot`.
+// [worker-thread]
+Result<OpenedEngine> open_complete(FileSystem& files, const OpenOptions& options,
+                                   raft::EntryId snapshot, uint64_t epoch);
+// COMPLETE becomes CURRENT, durably. The generation before stays where it is.
+Status make_complete_current(FileSystem& files, const std::string& data_dir);
+// Deletes COMPLETE and the generation that it names; OK when there is none.
+Status discard_complete(FileSystem& files, const std::string& data_dir);
+// Deletes a generation that nobody has open, and its checkpoint.
+Status remove_generation(FileSystem& files, const std::string& data_dir, uint64_t generation);
+
 std::string backend_dir(const std::string& data_dir);
+std::string complete_path(const std::string& data_dir);
 std::string generation_dir(const std::string& data_dir, uint64_t generation);
-std::string checkpoint_path(const std::string& data_dir);
+std::string checkpoint_path(const std::string& data_dir, uint64_t generation);
 
 }  // namespace quorate::storage

@@ -102,7 +102,9 @@ Status SnapshotWriter::add_pair() {
 Status SnapshotImporter::feed(Slice piece) {
   pending_.append(piece);
   Slice rest = pending_;
+  ops_.clear();
   Status status = take_blocks(rest);
+  if (status.ok() && !ops_.empty()) status = engine_->write(ops_, engine_->written_batch());
   pending_.erase(0, pending_.size() - rest.size());
   return status;
 }
@@ -152,15 +154,14 @@ Status SnapshotImporter::take_block(Slice body) {
 }
 
 Status SnapshotImporter::take_pairs(Slice body) {
-  ops_.clear();
   while (!body.empty()) {
     uint32_t bucket = 0;
     Slice key, value;
     if (!take_pair(body, bucket, key, value)) return damaged("a pair is cut short");
     ops_.push_back(plugin::put_op(bucket, key, value, true));
+    ++pairs_;
   }
-  pairs_ += ops_.size();
-  return engine_->write(ops_, engine_->written_batch());
+  return Status();
 }
 
 Status SnapshotImporter::finish() {

@@ -44,7 +44,8 @@ class SnapshotWriter {
 class SnapshotImporter {
  public:
   explicit SnapshotImporter(Engine* engine) : engine_(engine) {}
-  // kCorrupt when a block is damaged or the stream is none.
+  // Writes the pairs of the blocks that are whole now, as one batch. kCorrupt when a block is
+  // damaged or the stream is none.
   Status feed(Slice piece);
   // OK once the end was read and every pair is written; kCorrupt when the stream was cut short.
   Status finish();
@@ -56,8 +57,8 @@ class SnapshotImporter {
   Status take_pairs(Slice body);
 
   Engine* const engine_;
-  std::string pending_;  // less than a block
-  std::vector<plugin::Op> ops_;
+  std::string pending_;          // less than a block
+  std::vector<plugin::Op> ops_;  // of one feed(); they borrow from pending_
   Applied applied_;
   bool has_magic_ = false;
   bool has_head_ = false;

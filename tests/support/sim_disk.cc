@@ -127,6 +127,8 @@ void SimDisk::fail(Op op, int nth, Code code) {
 }
 
 Status SimDisk::begin(Op op, const std::string& path) {
+  if (stop_after_ == 0) return Status(Code::kIoError, "the simulated machine is gone: " + path);
+  if (op != Op::kOpen && op != Op::kRead && stop_after_ != ~uint64_t{0}) --stop_after_;
   const uint64_t call = ++calls_[static_cast<size_t>(op)];
   const auto [first, last] = faults_.equal_range(op);
   for (auto fault = first; fault != last; ++fault) {
@@ -189,12 +191,14 @@ void SimDisk::crash(Random& random) {
   names_ = durable_names_;
   locked_.clear();
   faults_.clear();
+  stop_after_ = ~uint64_t{0};
   ++epoch_;
 }
 
 void SimDisk::kill() {
   locked_.clear();
   faults_.clear();
+  stop_after_ = ~uint64_t{0};
   ++epoch_;
 }
 

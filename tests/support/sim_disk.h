@@ -28,6 +28,9 @@ class SimDisk final : public FileSystem {
   // write has then done a part of its work.
   void fail(Op op, int nth, Code code);
   void clear_faults() { faults_.clear(); }
+  // Of the calls that change something the next `calls` are done; then all calls fail, as on a
+  // machine that is gone, until crash() or kill().
+  void stop_after(uint64_t calls) { stop_after_ = calls; }
   // Writes that would make all files together exceed this fail with kNoSpace.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
   void flip_bit(const std::string& path, uint64_t bit);
@@ -95,6 +98,7 @@ class SimDisk final : public FileSystem {
     Code code;
   };
   std::multimap<Op, Fault> faults_;
+  uint64_t stop_after_ = ~uint64_t{0};
   uint64_t capacity_ = ~uint64_t{0};
   uint64_t written_bytes_ = 0;
 };

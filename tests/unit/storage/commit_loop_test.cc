@@ -37,11 +37,13 @@ class Committing : public CommitSink {
   std::unique_ptr<CommitLoop> loop;
   std::vector<CommitDone> dones;
   std::vector<std::string> failures;
+  std::shared_ptr<Engine> switched;
   int timed = 0;
 
  private:
   void commit_done(const CommitDone& done) override { dones.push_back(done); }
   void commit_took(uint64_t) override { ++timed; }
+  void engine_switched(const std::shared_ptr<Engine>& next) override { switched = next; }
   void engine_failed(const Status& status) override { failures.push_back(status.to_string()); }
 };
 
@@ -81,6 +83,56 @@ TEST_CASE("a batch of another epoch is dropped", "[storage]") {
   committing.env.run_until_idle();
   CHECK(committing.written() == "nothing");
   CHECK(committing.dones.empty());
+}
+
+TEST_CASE("a switch comes behind what was frozen before, and drops what comes later of the old",
+          "[storage]") {
+  Committing committing;
+  test::TestEngineDisk next_disk;
+  auto next = std::make_shared<Engine>(*next_disk.open(), 2, 8);
+  std::string at_switch;
+  committing.commit(1, 10);
+  committing.loop->switch_to({next, 500, [&] {
+                                at_switch = committing.written();
+                                return Status();
+                              }});
+  committing.commit(2, 20);
+  committing.commit(1, 501, 8);
+  committing.env.run_until_idle();
+  CHECK(at_switch == "1");
+  CHECK(committing.written() == "1");
+  CHECK((*next_disk.content())[number(Bucket::kAlarm)].at("batch") == "1");
+  CHECK(committing.switched == next);
+  REQUIRE(committing.dones.size() == 3);
+  CHECK(committing.dones[1].epoch == 8);
+  CHECK(committing.dones[1].batch == 0);
+  CHECK(committing.dones[1].durable == 500);
+  CHECK(committing.dones[2].durable == 501);
+}
+
+TEST_CASE("a switch that fails stops the member, and the old engine stays", "[storage]") {
+  Committing committing;
+  test::TestEngineDisk next_disk;
+  committing.loop->switch_to({std::make_shared<Engine>(*next_disk.open(), 2, 8), 500,
+                              [] { return Status(Code::kIoError, "no"); }});
+  committing.commit(1, 10);
+  committing.env.run_until_idle();
+  CHECK(committing.switched == nullptr);
+  CHECK(committing.written() == "nothing");
+  REQUIRE(committing.failures.size() == 1);
+  CHECK_THAT(committing.failures[0], Catch::Contains("cannot be made the live one"));
+}
+
+TEST_CASE("an engine says that it is closed, once its last view is given back", "[storage]") {
+  test::TestEngineDisk disk;
+  bool closed = false;
+  auto engine = std::make_shared<Engine>(*disk.open(), 1, 1);
+  engine->when_closed([&] { closed = true; });
+  EngineView view = *engine->view(0);
+  engine.reset();
+  CHECK_FALSE(closed);
+  view.give_back();
+  CHECK(closed);
 }
 
 TEST_CASE("without durability only a checkpoint moves the durable index", "[storage]") {

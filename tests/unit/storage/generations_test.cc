@@ -144,7 +144,7 @@ TEST_CASE("an engine without durability comes back from its checkpoint", "[stora
   {
     const OpenedEngine opened = *data.open();
     data.write(*opened.engine, 1, 10);
-    CHECK(write_checkpoint(data.files(), checkpoint_path("/data"), opened.engine).value() == 10);
+    CHECK(write_checkpoint(data.files(), checkpoint_path("/data", 1), opened.engine).value() == 10);
     data.write(*opened.engine, 2, 20);
   }
   data.env.crash(5);
@@ -159,18 +159,18 @@ TEST_CASE("a checkpoint that a crash cut leaves the last one", "[storage]") {
   {
     const OpenedEngine opened = *data.open();
     data.write(*opened.engine, 1, 10);
-    REQUIRE(write_checkpoint(data.files(), checkpoint_path("/data"), opened.engine).has_value());
+    REQUIRE(write_checkpoint(data.files(), checkpoint_path("/data", 1), opened.engine).has_value());
     data.write(*opened.engine, 2, 20);
-    CheckpointJob job(&data.files(), checkpoint_path("/data"), opened.engine,
+    CheckpointJob job(&data.files(), checkpoint_path("/data", 1), opened.engine,
                       [](Result<raft::Index>) { FAIL("it was cut"); });
-    auto half = data.files().open(checkpoint_path("/data") + ".new", OpenMode::kReplace);
+    auto half = data.files().open(checkpoint_path("/data", 1) + ".new", OpenMode::kReplace);
     REQUIRE(half.has_value());
     const Slice part = "half";
     REQUIRE((*half)->write(0, {&part, 1}).ok());
   }
   data.env.crash(6);
   CHECK(data.open("test", false)->applied.entry.index == 10);
-  CHECK_FALSE(data.files().exists(checkpoint_path("/data") + ".new"));
+  CHECK_FALSE(data.files().exists(checkpoint_path("/data", 1) + ".new"));
 }
 
 TEST_CASE("a damaged checkpoint is refused with its path", "[storage]") {
@@ -178,12 +178,13 @@ TEST_CASE("a damaged checkpoint is refused with its path", "[storage]") {
   {
     const OpenedEngine opened = *data.open();
     data.write(*opened.engine, 1, 10);
-    REQUIRE(write_checkpoint(data.files(), checkpoint_path("/data"), opened.engine).has_value());
+    REQUIRE(write_checkpoint(data.files(), checkpoint_path("/data", 1), opened.engine).has_value());
   }
-  std::string bytes = read_file(data.files(), checkpoint_path("/data")).value();
+  std::string bytes = read_file(data.files(), checkpoint_path("/data", 1)).value();
   bytes[bytes.size() / 2] ^= 1;
-  REQUIRE(write_file_atomically(data.files(), checkpoint_path("/data"), bytes).ok());
-  CHECK_THAT(data.refusal("test", false), Catch::Contains("corrupt: /data/backend/CHECKPOINT"));
+  REQUIRE(write_file_atomically(data.files(), checkpoint_path("/data", 1), bytes).ok());
+  CHECK_THAT(data.refusal("test", false),
+             Catch::Contains("corrupt: /data/backend/CHECKPOINT-00000001"));
 }
 
 std::string stream_of(TestEngineDisk& disk) {
