@@ -49,6 +49,19 @@ class CatchUpJob final : public Job {
   ApplyLoop* const loop_;
 };
 
+// Frees what a snapshot has replaced: millions of keys take longer than a turn may.
+class FreeJob final : public Job {
+ public:
+  explicit FreeJob(std::unique_ptr<LoadedState> state) : state_(std::move(state)) {}
+  Next step() override {
+    state_.reset();
+    return Next::kDone;
+  }
+
+ private:
+  std::unique_ptr<LoadedState> state_;
+};
+
 }  // namespace
 
 ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<LoadedState> loaded)
@@ -56,14 +69,7 @@ ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<Loa
       parts_(parts),
       logger_(parts.logger),
       loaded_(std::move(loaded)),
-      chain_({.store = loaded_->store.get(),
-              .lessor = &loaded_->lessor,
-              .auth = loaded_->auth.get(),
-              .members = &loaded_->members,
-              .alarms = &loaded_->alarms,
-              .version = &loaded_->version,
-              .conf_state = &loaded_->conf_state,
-              .effects = &effects_}),
+      chain_(std::make_unique<apply::ApplierChain>(chain_parts())),
       history_(loaded_->store.get()),
       hub_(&history_, loaded_->store->revision()) {
   loaded_->store->set_freeze_after_ns(parts_.config->freeze_interval_ms * 1'000'000);
@@ -77,6 +83,17 @@ ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<Loa
 
 ApplyLoop::~ApplyLoop() = default;
 
+apply::ChainParts ApplyLoop::chain_parts() {
+  return {.store = loaded_->store.get(),
+          .lessor = &loaded_->lessor,
+          .auth = loaded_->auth.get(),
+          .members = &loaded_->members,
+          .alarms = &loaded_->alarms,
+          .version = &loaded_->version,
+          .conf_state = &loaded_->conf_state,
+          .effects = &effects_};
+}
+
 void ApplyLoop::on_turn(std::vector<ApplyEvent>& events) {
   const uint64_t start = parts_.clock->now_ns();
   // Keep-alives that came in before a tick of the same turn still count.
@@ -86,13 +103,15 @@ void ApplyLoop::on_turn(std::vector<ApplyEvent>& events) {
   for (ApplyEvent& event : events) std::visit([this](auto& news) { take(news); }, event);
   if (failed_) return deliver(completions_);
 
-  const bool more = apply_backlog(start);
+  const bool more = !installing_ && apply_backlog(start);
   if (!more) caught_up_ns_ = parts_.clock->now_ns();
   loaded_->lessor.settle(start);
   answer_released_keep_alives();
   serve_ready_reads();
-  freeze_if_due();
-  sweep_compacted();
+  if (!installing_) {
+    freeze_if_due();
+    sweep_compacted();
+  }
   answer_physical_compactions();
   hub_.flush();
   hand_out_catch_ups();
@@ -157,7 +176,7 @@ Status ApplyLoop::apply_entry(const raft::Entry& entry) {
   std::optional<PendingCall> waiting;
   if (decoded->request_id() != 0) waiting = parts_.pending->take(decoded->request_id());
   const apply::ReplyHeader header = parts_.state->header();
-  Result<apply::EntryOutcome> outcome = chain_.execute(*decoded, waiting ? &header : nullptr);
+  Result<apply::EntryOutcome> outcome = chain_->execute(*decoded, waiting ? &header : nullptr);
   if (!outcome) return std::move(outcome).error();
   if (outcome->conf_state) {
     parts_.output->raft(ConfApplied{entry.index, std::move(*outcome->conf_state)});
@@ -231,6 +250,7 @@ void ApplyLoop::freeze_if_due() {
 }
 
 void ApplyLoop::take(EngineCommitted& event) {
+  if (installing_ && installing_->state && event.done.epoch == installing_->epoch) swap_in();
   loaded_->store->commit_done(event.done);
   parts_.state->buffered_bytes.store(loaded_->store->buffered_bytes(), std::memory_order_relaxed);
 }
@@ -245,6 +265,76 @@ void ApplyLoop::answer_physical_compactions() {
   if (physical_.empty() || batch == 0 || batch > store.written_batch()) return;
   std::erase_if(physical_, [&](PhysicalCompaction& waiting) {
     if (waiting.revision > store.compact_revision()) return false;
+    completions_.push_back(std::move(waiting.completion));
+    return true;
+  });
+}
+
+// ---------------------------------------------------------------- a snapshot
+
+void ApplyLoop::take(InstallSnapshot& event) {
+  QUORATE_CHECK(!installing_, "one snapshot is installed at a time");
+  QUORATE_CHECK(event.snapshot.index > loaded_->store->applied().entry.index,
+                "a snapshot would take the store back");
+  if (failed_) return;
+  logger_.info("installing the snapshot at index {}", event.snapshot.index);
+  // All of these are in the snapshot; what comes behind it waits.
+  backlog_.clear();
+  installing_.emplace(Installing{event.snapshot, nullptr, 0});
+  parts_.output->load_snapshot(event.snapshot, loaded_->store->epoch() + 1);
+}
+
+void ApplyLoop::take(SnapshotLoaded& event) {
+  if (failed_) return;
+  if (!event.status.ok()) {
+    return fail(std::move(event.status).with_context("a snapshot cannot be installed"));
+  }
+  installing_->state = std::move(event.state);
+  installing_->epoch = event.engine->epoch();
+  parts_.output->switch_engine(std::move(event.engine), installing_->snapshot.index);
+}
+
+// From here on everything is the snapshot's, for readers and watchers too.
+void ApplyLoop::swap_in() {
+  Installing installed = std::move(*installing_);
+  installing_.reset();
+  loaded_->lessor.leadership_end();
+  answer_released_keep_alives();
+
+  std::unique_ptr<LoadedState> old = std::exchange(loaded_, std::move(installed.state));
+  mvcc::Store& store = *loaded_->store;
+  store.set_freeze_after_ns(parts_.config->freeze_interval_ms * 1'000'000);
+  chain_ = std::make_unique<apply::ApplierChain>(chain_parts());
+  history_.restored(&store);
+  store.take_over(*old->store);
+  MemberState& state = *parts_.state;
+  state.applied.store(installed.snapshot.index, std::memory_order_release);
+  state.revision.store(store.revision(), std::memory_order_release);
+  state.buffered_bytes.store(store.buffered_bytes(), std::memory_order_relaxed);
+  hub_.restored(store.revision());
+  if (leads_) {
+    loaded_->lessor.leadership_start(led_from_, parts_.clock->now_ns(),
+                                     parts_.config->election_ms * 1'000'000);
+  }
+  freeze_wake_ns_ = 0;
+  effects_.clear();
+  effects_.alarms_changed = alarm_mask(loaded_->alarms) != state.alarms.load();
+  effects_.members_changed = true;
+  effects_.cluster_version_changed = loaded_->version.get().has_value();
+  note_effects();
+  answer_compacted_by_snapshot();
+  parts_.output->raft(ConfApplied{installed.snapshot.index, loaded_->conf_state});
+  parts_.output->raft(Applied{installed.snapshot.index, 0});
+  parts_.output->snapshot_installed(installed.snapshot);
+  logger_.info("the snapshot at index {} is installed, revision {}", installed.snapshot.index,
+               store.revision());
+  parts_.pool->submit(std::make_unique<FreeJob>(std::move(old)));
+}
+
+// A store that came whole may never sweep what a caller waits for.
+void ApplyLoop::answer_compacted_by_snapshot() {
+  std::erase_if(physical_, [&](PhysicalCompaction& waiting) {
+    if (waiting.revision > loaded_->store->applied().compact_finished) return false;
     completions_.push_back(std::move(waiting.completion));
     return true;
   });
@@ -297,6 +387,7 @@ void ApplyLoop::complete(uint64_t call, const Status& status) {
 
 void ApplyLoop::take(LeadershipStarted& event) {
   leads_ = true;
+  led_from_ = event.first;
   loaded_->lessor.leadership_start(event.first, parts_.clock->now_ns(),
                                    parts_.config->election_ms * 1'000'000);
   publish_member();

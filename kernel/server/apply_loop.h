@@ -6,6 +6,10 @@
 // A turn: news first (keep-alives before the clock that expires them), then committed entries in
 // batches of at most 256 or 1 ms. After each batch the order is: publish the revision, then answer
 // the callers and tell the watchers, so a client that has its answer can read its write.
+//
+// A snapshot from a peer takes the place of everything that the loop owns: it stops taking entries,
+// the pool loads what the snapshot's generation holds, the commit loop makes that generation the
+// live one, and then the loop swaps in one turn. Reads that have begun end on the old store.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -60,6 +65,16 @@ struct Tick {
 struct EngineCommitted {
   storage::CommitDone done;
 };
+// The record of this snapshot is durable in the log, and its generation is complete.
+struct InstallSnapshot {
+  raft::EntryId snapshot;
+};
+// What the pool found in it.
+struct SnapshotLoaded {
+  Status status;
+  std::unique_ptr<LoadedState> state;
+  std::shared_ptr<storage::Engine> engine;
+};
 struct WatchOpen {
   watch::StreamId stream = 0;
   quorate_on_watch on_watch = nullptr;
@@ -98,9 +113,10 @@ struct WindDown {
   std::function<void()> done;
 };
 
-using ApplyEvent = std::variant<Committed, ReadsReady, Ask, AnsweredByLeader, LeadershipStarted,
-                                LeadershipEnded, Tick, EngineCommitted, WatchOpen, WatchAdd,
-                                WatchCall, CaughtUp, PullOpen, PullCall, CancelCall, WindDown>;
+using ApplyEvent =
+    std::variant<Committed, ReadsReady, Ask, AnsweredByLeader, LeadershipStarted, LeadershipEnded,
+                 Tick, EngineCommitted, InstallSnapshot, SnapshotLoaded, WatchOpen, WatchAdd,
+                 WatchCall, CaughtUp, PullOpen, PullCall, CancelCall, WindDown>;
 
 // What leaves the loop. All [apply loop]; must only post.
 class ApplyOutput {
@@ -108,6 +124,12 @@ class ApplyOutput {
   virtual ~ApplyOutput() = default;
   virtual void raft(RaftEvent event) = 0;
   virtual void freeze(std::unique_ptr<storage::FrozenBuffer> buffer) = 0;
+  // Opens the complete generation of this snapshot; SnapshotLoaded follows.
+  virtual void load_snapshot(raft::EntryId snapshot, uint64_t epoch) = 0;
+  // Makes it the live one, behind what is frozen; EngineCommitted of its epoch follows.
+  virtual void switch_engine(std::shared_ptr<storage::Engine> engine, raft::Index applied) = 0;
+  // It is installed: all that the loop has is the snapshot's.
+  virtual void snapshot_installed(raft::EntryId snapshot) = 0;
   // The member cannot go on; the sentence says why. Once.
   virtual void apply_failed(const Status& status) = 0;
   // The member's own record (name and client URLs) has been applied.
@@ -153,6 +175,8 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   void take(LeadershipEnded& event);
   void take(Tick& event);
   void take(EngineCommitted& event);
+  void take(InstallSnapshot& event);
+  void take(SnapshotLoaded& event);
   void take(WatchOpen& event);
   void take(WatchAdd& event);
   void take(WatchCall& event);
@@ -162,6 +186,9 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   void take(CancelCall& event);
   void take(WindDown& event);
 
+  apply::ChainParts chain_parts();
+  void swap_in();
+  void answer_compacted_by_snapshot();
   bool apply_backlog(uint64_t turn_start_ns);
   Status apply_batch();
   Status apply_entry(const raft::Entry& entry);
@@ -193,16 +220,24 @@ class ApplyLoop final : public Loop<ApplyEvent> {
 
   const Parts parts_;
   Logger logger_;
-  const std::unique_ptr<LoadedState> loaded_;
+  std::unique_ptr<LoadedState> loaded_;
   apply::Effects effects_;
-  apply::ApplierChain chain_;
+  std::unique_ptr<apply::ApplierChain> chain_;  // over loaded_
   watch::ApplyHistory history_;
   watch::WatchHub hub_;
   apply::ResponseBuilder builder_;
 
+  // A snapshot on its way in; while there is one no entry is applied and nothing is frozen.
+  struct Installing {
+    raft::EntryId snapshot;
+    std::unique_ptr<LoadedState> state;  // once loaded
+    uint64_t epoch = 0;                  // of its engine
+  };
+  std::optional<Installing> installing_;
   std::deque<raft::Entry> backlog_;
   bool failed_ = false;
   bool leads_ = false;
+  raft::Index led_from_ = 0;  // first entry of the leadership
   std::multimap<raft::Index, std::vector<ReadWaiter>> waiting_reads_;
   std::vector<Completion> completions_;  // of this turn
   struct PhysicalCompaction {

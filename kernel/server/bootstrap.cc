@@ -30,27 +30,19 @@ wal::Options wal_options(const Config& config) {
   wal::Options options;
   options.dir = wal_dir_of(config);
   options.sync = !config.unsafe_no_fsync;
+  options.segment_bytes = config.wal_segment_bytes;
+  options.keep_bytes_max = config.wal_keep_bytes_max;
   return options;
 }
 
+// log: null when there is none, and the store may be made.
 Result<storage::OpenedEngine> open_store(Env& env, const Config& config,
                                          const plugin::BackendFactory& backend,
                                          const plugin::HostServices& host, const Logger& logger,
-                                         bool may_create) {
-  storage::OpenOptions options;
-  options.data_dir = config.data_dir;
-  options.engine = backend.name();
-  options.may_create = may_create;
-  options.logger = logger;
-  options.open = [&](const std::string& dir) {
-    plugin::BackendOptions open;
-    open.dir = dir;
-    open.buckets = storage::kBucketNames;
-    open.quota_bytes = quota_bytes(config);
-    for (const auto& [key, value] : config.backend.options) open.options.push_back({key, value});
-    open.host = host;
-    return plugin::Backend::open(backend, std::move(open));
-  };
+                                         const wal::Recovered* log) {
+  storage::OpenOptions options = store_options(config, backend, host, logger);
+  options.may_create = log == nullptr;
+  if (log != nullptr && log->snapshot) options.log_snapshot = log->snapshot->id();
   return storage::open_engine(env.files(), options);
 }
 
@@ -102,7 +94,7 @@ Status start_anew(Env& env, const Config& config, const plugin::BackendFactory& 
   const bool joins = config.initial_cluster_existing;
   Result<FirstCluster> first = joins ? join_cluster(config, fetch) : found_cluster(config, fetch);
   if (!first) return std::move(first).error();
-  Result<storage::OpenedEngine> engine = open_store(env, config, backend, host, logger, true);
+  Result<storage::OpenedEngine> engine = open_store(env, config, backend, host, logger, nullptr);
   if (!engine) return std::move(engine).error();
   QUORATE_TRY(check_engine_is_blank(config, *engine));
   result.engine = std::move(*engine);
@@ -169,6 +161,25 @@ Status check_store_is_ours(const Config& config, const Bootstrapped& result) {
 }
 
 }  // namespace
+
+storage::OpenOptions store_options(const Config& config, const plugin::BackendFactory& backend,
+                                   const plugin::HostServices& host, const Logger& logger) {
+  plugin::BackendOptions open;
+  open.buckets = storage::kBucketNames;
+  open.quota_bytes = quota_bytes(config);
+  for (const auto& [key, value] : config.backend.options) open.options.push_back({key, value});
+  open.host = host;
+  storage::OpenOptions options;
+  options.data_dir = config.data_dir;
+  options.engine = backend.name();
+  options.logger = logger;
+  options.open = [open, backend](const std::string& dir) {
+    plugin::BackendOptions with_dir = open;
+    with_dir.dir = dir;
+    return plugin::Backend::open(backend, std::move(with_dir));
+  };
+  return options;
+}
 
 std::string encode_member_file(const MemberFile& member) {
   std::string text = std::string(kMemberFormat) + "cluster " + cluster::id_text(member.cluster_id) +
@@ -245,7 +256,7 @@ Result<Bootstrapped> bootstrap(Env& env, const Config& config,
   result.wal = std::move(*wal);
   if (!result.is_new) {
     QUORATE_TRY(read_member_file(env, config, found.identity, result.member));
-    Result<storage::OpenedEngine> engine = open_store(env, config, backend, host, logger, false);
+    Result<storage::OpenedEngine> engine = open_store(env, config, backend, host, logger, &found);
     if (!engine) return std::move(engine).error();
     result.engine = std::move(*engine);
   }

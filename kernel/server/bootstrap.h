@@ -53,6 +53,11 @@ struct Bootstrapped {
   std::unique_ptr<LoadedState> state;
 };
 
+// How an engine of this member is opened, for every generation.
+// backend: outlives the engines.
+storage::OpenOptions store_options(const Config& config, const plugin::BackendFactory& backend,
+                                   const plugin::HostServices& host, const Logger& logger);
+
 // Every error is a sentence for the operator that names the directory: kBusy (another process has
 // it), kInvalidArgument (a directory of etcd's, of another cluster or engine, of a member that was
 // removed; an --initial-cluster that does not fit), kUnavailable (a joiner reaches nobody),

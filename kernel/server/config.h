@@ -48,6 +48,9 @@ struct Config {
   uint64_t progress_interval_ms = 600'000;
   int reader_threads = 1;
   bool unsafe_no_fsync = false;
+  uint64_t wal_segment_bytes = uint64_t{16} << 20;     // of segments made from now on
+  uint64_t wal_keep_bytes_max = uint64_t{1} << 30;     // for followers that lag
+  uint64_t log_memory_bytes_max = uint64_t{64} << 20;  // of the log, beside the WAL
 
   // Every setting by its flag's name, as text, for plugins that ask (host.h).
   std::vector<std::pair<std::string, std::string>> flags;

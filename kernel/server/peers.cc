@@ -367,6 +367,11 @@ void Peers::on_messages(uint64_t from, const quorate_slice* messages, size_t cou
                    cluster::id_text(message->from), cluster::id_text(message->to));
       continue;
     }
+    if (message->type == raft::MessageType::kMsgSnap) {
+      logger_.warn("dropped a snapshot's message of member {} that came without the snapshot",
+                   cluster::id_text(from));
+      continue;
+    }
     event.messages.push_back(std::move(*message));
   }
   book_.heard_of(from);

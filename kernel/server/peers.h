@@ -25,18 +25,9 @@
 #include "server/message_codec.h"
 #include "server/peer_book.h"
 #include "server/raft_loop.h"
+#include "server/snapshot_receiver.h"
 
 namespace quorate::server {
-
-// What takes the snapshots of peers; see quorate_receiver in transport.h. [plugin-thread]
-class SnapshotReceiver {
- public:
-  virtual ~SnapshotReceiver() = default;
-  virtual quorate_status begin(uint64_t stream, uint64_t from, Slice meta) = 0;
-  virtual quorate_status block(uint64_t stream, Slice block) = 0;
-  virtual void end(uint64_t stream, quorate_status sender) = 0;
-  virtual void on_stream(void* user, uint32_t event, quorate_status code) = 0;
-};
 
 // Sends messages from one loop; each loop that sends has its own.
 class MessageSender {

@@ -81,6 +81,12 @@ void RaftLoop::on_turn(std::vector<RaftEvent>& events) {
     feed_node();
   }
   if (changed) output_->status_changed(node_.hard_state(), node_.soft_state());
+  // What raft took was handed to the log in this very turn.
+  for (raft::EntryId snapshot : std::exchange(stepped_, {})) {
+    output_->snapshot_stepped(snapshot,
+                              std::any_of(snapshots_.begin(), snapshots_.end(),
+                                          [&](const auto& each) { return each.id() == snapshot; }));
+  }
 }
 
 void RaftLoop::feed_node() {
@@ -115,6 +121,7 @@ void RaftLoop::take(LeaderRequest& event) {
 void RaftLoop::take(PeerMessages& event) {
   for (raft::Message& message : event.messages) {
     queue_forwarded_changes(message);
+    if (message.type == raft::MessageType::kMsgSnap) stepped_.push_back(message.snapshot->id());
     step(std::move(message));
   }
   peer_bytes_.fetch_sub(event.bytes, std::memory_order_relaxed);

@@ -62,6 +62,9 @@ class RaftOutput {
   virtual void questions_refused(std::vector<Question> questions, Code code) = 0;
   // Entries are wanted from the sealed segments; a MsgLogLoaded answers.
   virtual void load(const raft::LogWindow& window) = 0;
+  // The MsgSnap that was posted is stepped. taken: its record goes to the log, and
+  // snapshot_durable() follows; else raft has no use for it.
+  virtual void snapshot_stepped(raft::EntryId snapshot, bool taken) = 0;
   // The record of a snapshot that a peer sent is durable: the store may be installed.
   virtual void snapshot_durable(const raft::SnapshotMeta& snapshot) = 0;
   // Once a tick: the first index that a known follower may still ask for; UINT64_MAX: nobody lags.
@@ -83,7 +86,8 @@ struct LeaderRequest {
   std::vector<Question> questions;
   bool again = false;  // asked before in vain: wait for the next tick
 };
-// From peers, or made here in their name (MsgLogLoaded, MsgSnap).
+// From peers, or made here in their name (MsgLogLoaded, MsgSnap). A MsgSnap names what this member
+// has received whole; one that comes from a peer is only its word.
 struct PeerMessages {
   std::vector<raft::Message> messages;
   uint64_t bytes = 0;  // as they were counted by offer()
@@ -197,6 +201,7 @@ class RaftLoop final : public Loop<RaftEvent> {
   uint64_t round_id_ = 0;  // 0: no round in flight
   raft::SoftState soft_state_;
   std::deque<raft::SnapshotMeta> snapshots_;  // handed to the log, not durable yet
+  std::vector<raft::EntryId> stepped_;        // snapshots of this turn
 
   std::atomic<uint64_t> proposal_bytes_{0};
   std::atomic<uint64_t> peer_bytes_{0};

@@ -10,6 +10,7 @@
 #include "cluster/member.h"
 #include "env/latch.h"
 #include "server/log_load.h"
+#include "server/snapshot_load.h"
 #include "server/version.h"
 #include "storage/checkpoint.h"
 
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Server>> Server::start(Env& env, Config config,
       bootstrap(env, server->config_, *backend, host, fetch, logger.named("start"));
   if (!found) return std::move(found).error();
   server->durable_engine_ = backend->durable();
+  server->store_options_ = store_options(server->config_, *backend, host, logger.named("snapshot"));
   const cluster::Membership members = found->state->members;
   const std::vector<cluster::Member> first_known = std::move(found->peers);
   server->make_loops(std::move(*found));
@@ -81,6 +83,7 @@ void Server::make_loops(Bootstrapped found) {
   raft::Config raft_config;
   raft_config.id = state_.member_id;
   raft_config.heartbeat_ticks = 1;
+  raft_config.log_memory_bytes_max = config_.log_memory_bytes_max;
   raft_config.election_ticks = static_cast<int>(config_.election_ms / config_.heartbeat_ms);
   raft_config.seed = env_.random_seed();
   raft_config.logger = logger_.named("raft");
@@ -116,6 +119,15 @@ void Server::make_loops(Bootstrapped found) {
   commit_loop_ =
       std::make_unique<storage::CommitLoop>(commit_executor_.get(), &env_.clock(), commit_sink,
                                             engine_, found.engine.durable, logger_.named("commit"));
+  SnapshotOutput* const snapshot_output = this;
+  snapshots_ = std::make_unique<Snapshots>(main_executor_.get(),
+                                           Snapshots::Parts{.env = &env_,
+                                                            .pool = pool_.get(),
+                                                            .state = &state_,
+                                                            .output = snapshot_output,
+                                                            .source = apply_loop_->read_source(),
+                                                            .store = store_options_,
+                                                            .logger = logger_.named("snapshot")});
   read_engine_size();
 }
 
@@ -144,6 +156,7 @@ ConnectedSince Server::connected_since() const {
 void Server::attach_peers(const cluster::Membership& members,
                           const std::vector<cluster::Member>& first_known) {
   if (!peers_) return;
+  snapshots_->set_transport(peers_->transport());
   Services::Parts parts = services_parts();
   parts.for_peers = true;
   peer_services_ = std::make_unique<Services>(parts);
@@ -152,7 +165,7 @@ void Server::attach_peers(const cluster::Membership& members,
                   .raft = raft_loop_.get(),
                   .apply = apply_loop_.get(),
                   .services = peer_services_->table(),
-                  .snapshots = this,
+                  .snapshots = snapshots_.get(),
                   .on_removed = [this] { removed(); }});
   peers_->set_members(members.members(), members.removed());
   peers_->add_members(first_known);
@@ -209,8 +222,9 @@ Status Server::stop(uint64_t drain_ms) {
     wound_down.wait();
   }
   frontends_.clear();
-  peers_.reset();
   stop_executors();
+  snapshots_->stop();
+  peers_.reset();
   running_ = false;
   if (failed_.load()) return Status(Code::kInternal, "the member had failed");
   Status status = wal_loop_->close();
@@ -252,6 +266,7 @@ Server::~Server() {
     for (const auto& frontend : frontends_) frontend->stop(0);
     if (peers_) peers_->stop(0);
     stop_executors();
+    snapshots_->stop();
     // Nobody answers any more: what still waits hears that the member is gone.
     std::vector<Completion> completions;
     for (const PendingCall& call : pending_.take_all()) {
@@ -285,29 +300,33 @@ void Server::append(raft::Append append) {
   wal_loop_->append(std::move(append));
 }
 
-void Server::snapshot_durable(const raft::SnapshotMeta&) {
-  QUORATE_CHECK(false, "a snapshot was taken that nobody sent");
+void Server::snapshot_stepped(raft::EntryId, bool taken) {
+  snapshots_->stepped(taken);
 }
 
-quorate_status Server::begin(uint64_t, uint64_t, Slice) {
-  return QUORATE_UNSUPPORTED;
+void Server::snapshot_durable(const raft::SnapshotMeta& snapshot) {
+  apply_loop_->post(InstallSnapshot{snapshot.id()});
 }
-quorate_status Server::block(uint64_t, Slice) {
-  return QUORATE_UNSUPPORTED;
-}
-void Server::end(uint64_t stream, quorate_status) {
-  peers_->transport()->on_snapshot(stream, QUORATE_STREAM_DONE, Code::kUnsupported);
-}
-void Server::on_stream(void*, uint32_t, quorate_status) {}
 
+void Server::snapshot_received(raft::Message message) {
+  PeerMessages event;
+  event.messages.push_back(std::move(message));
+  raft_loop_->post(std::move(event));
+}
+
+void Server::snapshot_sent(raft::NodeId peer, bool ok) {
+  const auto status = ok ? raft::SnapshotStatus::kFinished : raft::SnapshotStatus::kFailed;
+  raft_loop_->post(SnapshotSent{peer, status});
+}
+
+// A MsgSnap asks for a stream of the store.
 void Server::send(std::vector<raft::Message> messages) {
-  for (const raft::Message& message : messages)
-    if (message.type == raft::MessageType::kMsgSnap)
-      raft_loop_->post(SnapshotSent{message.to, raft::SnapshotStatus::kFailed});
-  std::erase_if(messages, [](const raft::Message& message) {
-    return message.type == raft::MessageType::kMsgSnap;
-  });
   if (!peers_) return;  // whom it added cannot be reached
+  std::erase_if(messages, [this](const raft::Message& message) {
+    if (message.type != raft::MessageType::kMsgSnap) return false;
+    snapshots_->send(message);
+    return true;
+  });
   peers_->raft_sender().send(messages);
 }
 
@@ -408,6 +427,21 @@ void Server::freeze(std::unique_ptr<storage::FrozenBuffer> buffer) {
   commit_loop_->commit(std::move(buffer));
 }
 
+void Server::load_snapshot(raft::EntryId snapshot, uint64_t epoch) {
+  pool_->submit(std::make_unique<SnapshotLoadJob>(&env_.files(), store_options_, snapshot, epoch,
+                                                  apply_loop_.get(), logger_.named("snapshot")));
+}
+
+void Server::switch_engine(std::shared_ptr<storage::Engine> engine, raft::Index applied) {
+  commit_loop_->switch_to({std::move(engine), applied, [this] {
+                             return storage::make_complete_current(env_.files(), config_.data_dir);
+                           }});
+}
+
+void Server::snapshot_installed(raft::EntryId) {
+  snapshots_->installed();
+}
+
 void Server::apply_failed(const Status& status) {
   fail(status);
 }
@@ -455,7 +489,8 @@ void Server::commit_done(const storage::CommitDone& done) {
   read_engine_size();
   if (done.durable > 0) {
     const raft::Index needed = log_needed_.load(std::memory_order_relaxed);
-    wal_loop_->release(done.durable, std::min(done.durable, needed == 0 ? 0 : needed - 1));
+    wal_loop_->release(
+        done.durable, std::min({done.durable, needed == 0 ? 0 : needed - 1, snapshots_->needed()}));
   }
   apply_loop_->post(EngineCommitted{done});
   checkpoint_if_due();
@@ -463,6 +498,17 @@ void Server::commit_done(const storage::CommitDone& done) {
 
 void Server::commit_took(uint64_t ns) {
   commit_seconds_->record(seconds(ns));
+}
+
+// The old one is closed, and its directory deleted, by the last reader that lets go of it.
+void Server::engine_switched(const std::shared_ptr<storage::Engine>& engine) {
+  engine_->when_closed([files = &env_.files(), data_dir = config_.data_dir,
+                        generation = engine_->generation(), logger = logger_] {
+    if (Status status = storage::remove_generation(*files, data_dir, generation); !status.ok())
+      logger.warn("an engine that is no longer used was not deleted, the next start will: {}",
+                  status.to_string());
+  });
+  engine_ = engine;
 }
 
 void Server::engine_failed(const Status& status) {

@@ -25,6 +25,7 @@
 #include "server/peers.h"
 #include "server/raft_loop.h"
 #include "server/services.h"
+#include "server/snapshots.h"
 #include "storage/commit_loop.h"
 #include "wal/wal_loop.h"
 
@@ -47,7 +48,7 @@ class Server final : private RaftOutput,
                      private wal::WalSink,
                      private wal::WalObserver,
                      private storage::CommitSink,
-                     private SnapshotReceiver,
+                     private SnapshotOutput,
                      private plugin::ConfigSource {
  public:
   // Recovers and starts the loops. env, plugins, events, the logger's sink: outlive the server.
@@ -96,6 +97,7 @@ class Server final : private RaftOutput,
   void set_peers(const PeerAddresses& addresses) override;
   void questions_refused(std::vector<Question> questions, Code code) override;
   void load(const raft::LogWindow& window) override;
+  void snapshot_stepped(raft::EntryId snapshot, bool taken) override;
   void snapshot_durable(const raft::SnapshotMeta& snapshot) override;
   void log_needed(raft::Index index) override;
   void leadership_started(raft::Term term, raft::Index first) override;
@@ -105,6 +107,9 @@ class Server final : private RaftOutput,
   // ApplyOutput.
   void raft(RaftEvent event) override;
   void freeze(std::unique_ptr<storage::FrozenBuffer> buffer) override;
+  void load_snapshot(raft::EntryId snapshot, uint64_t epoch) override;
+  void switch_engine(std::shared_ptr<storage::Engine> engine, raft::Index applied) override;
+  void snapshot_installed(raft::EntryId snapshot) override;
   void apply_failed(const Status& status) override;
   void published() override;
   void members_changed(std::vector<cluster::Member> members,
@@ -117,12 +122,11 @@ class Server final : private RaftOutput,
   // CommitSink.
   void commit_done(const storage::CommitDone& done) override;
   void commit_took(uint64_t ns) override;
+  void engine_switched(const std::shared_ptr<storage::Engine>& engine) override;
   void engine_failed(const Status& status) override;
-  // SnapshotReceiver.
-  quorate_status begin(uint64_t stream, uint64_t from, Slice meta) override;
-  quorate_status block(uint64_t stream, Slice block) override;
-  void end(uint64_t stream, quorate_status sender) override;
-  void on_stream(void* user, uint32_t event, quorate_status code) override;
+  // SnapshotOutput.
+  void snapshot_received(raft::Message message) override;
+  void snapshot_sent(raft::NodeId peer, bool ok) override;
   // ConfigSource.
   const char* get(std::string_view name) override;
 
@@ -145,7 +149,8 @@ class Server final : private RaftOutput,
   PendingCalls pending_;
 
   std::unique_ptr<FileLock> lock_;
-  std::shared_ptr<storage::Engine> engine_;
+  storage::OpenOptions store_options_;
+  std::shared_ptr<storage::Engine> engine_;  // the live one; the commit loop's while it runs
   bool durable_engine_ = true;
 
   // In the order of their ends: front-ends and peers first, then executors, then loops.
@@ -153,6 +158,7 @@ class Server final : private RaftOutput,
   std::unique_ptr<wal::WalLoop> wal_loop_;
   std::unique_ptr<ApplyLoop> apply_loop_;
   std::unique_ptr<storage::CommitLoop> commit_loop_;
+  std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<Executor> main_executor_;  // raft and apply
   std::unique_ptr<Executor> wal_executor_;
   std::unique_ptr<Executor> commit_executor_;

@@ -35,6 +35,7 @@ SHARED_CLASSES = {
     "kernel/storage/write_buffer": "the write buffer",
     "kernel/server/pending": "the pending calls",
     "kernel/auth/token_table": "the token table",
+    "kernel/server/snapshot_inbox": "what comes in of a snapshot",
     "kernel/server/member_info": "the plugins that listen to the member",
     "kernel/server/peer_book": "what is known of the peers",
 }

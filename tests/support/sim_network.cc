@@ -220,6 +220,10 @@ void SimNetwork::remove(Node* node) {
     for (const auto& [name, stream] : std::map(peer->outgoing)) {
       if (stream->to != serial) continue;
       stream->refused = true;
+      // Who waits to write learns of it by the next write.
+      if (std::exchange(stream->busy, false) && !stream->finished)
+        peer->receiver.on_stream(peer->receiver.ctx, stream->user, QUORATE_STREAM_READY,
+                                 QUORATE_OK);
       if (!stream->finished) continue;
       peer->outgoing.erase(name);
       peer->receiver.on_stream(peer->receiver.ctx, stream->user, QUORATE_STREAM_DONE,

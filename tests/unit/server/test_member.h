@@ -85,12 +85,12 @@ class TestMember : private server::ServerEvents {
   Status begin() {
     is_ready = false;
     failure = Status();
-    loader_ = std::make_unique<plugin::PluginLoader>(
-        "/nowhere",
-        std::vector<plugin::StaticPlugin>{{"backend_memory", quorate_static_backend_memory()},
-                                          {"transport_sim", &SimNetwork::plugin()},
-                                          {"frontend_test", &plugin()}},
-        Logger());
+    std::vector<plugin::StaticPlugin> plugins = {
+        {"backend_memory", quorate_static_backend_memory()},
+        {"transport_sim", &SimNetwork::plugin()},
+        {"frontend_test", &plugin()}};
+    plugins.insert(plugins.end(), more_plugins.begin(), more_plugins.end());
+    loader_ = std::make_unique<plugin::PluginLoader>("/nowhere", plugins, Logger());
     auto started = server::Server::start(machine, config, *loader_, this, Logger());
     if (!started) return std::move(started).error();
     server_ = std::move(*started);
@@ -112,6 +112,11 @@ class TestMember : private server::ServerEvents {
   void crash(uint64_t seed) {
     server_.reset();
     machine.crash(seed);
+  }
+  // As kill -9: what was written is there.
+  void kill() {
+    server_.reset();
+    machine.disk().kill();
   }
   bool runs_now() const { return server_ != nullptr; }
   server::Server& server() { return *server_; }
@@ -178,6 +183,7 @@ class TestMember : private server::ServerEvents {
   TestEnv& env;
   TestMachine machine;
   server::Config config;
+  std::vector<plugin::StaticPlugin> more_plugins;  // engines, beside the memory engine
   bool is_ready = false;
   bool is_removed = false;
   Status failure;
@@ -218,9 +224,8 @@ class TestMember : private server::ServerEvents {
 
   void configure() {
     // The engine locks its directory on the real disk; all else is on the simulated one.
-    for (int generation = 1; generation < 10; ++generation)
-      std::filesystem::create_directories(directory_.path() + "/backend/0000000" +
-                                          std::to_string(generation));
+    for (uint64_t generation = 1; generation < 100; ++generation)
+      std::filesystem::create_directories(storage::generation_dir(directory_.path(), generation));
     config.data_dir = directory_.path();
     config.backend.name = "memory";
     config.frontends = {{"test", {{"harness", address(this)}}}};
