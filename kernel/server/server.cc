@@ -62,8 +62,8 @@ Result<std::unique_ptr<Server>> Server::start(Env& env, Config config,
   const cluster::Membership members = found->state->members;
   const std::vector<cluster::Member> first_known = std::move(found->peers);
   server->make_loops(std::move(*found));
-  server->attach_peers(members, first_known);
   server->define_metrics();
+  server->attach_peers(members, first_known);
   QUORATE_TRY(server->create_frontends(plugins));
   server->running_ = true;
   server->raft_loop_->start();
@@ -276,6 +276,7 @@ Server::~Server() {
     apply_loop_->close_streams();
   }
   frontends_.clear();
+  if (pool_) stop_executors();  // a start that failed late
   peers_.reset();
   services_.clear();
 }
@@ -315,6 +316,7 @@ void Server::snapshot_received(raft::Message message) {
 }
 
 void Server::snapshot_sent(raft::NodeId peer, bool ok) {
+  if (ok) snapshots_sent_->increment();
   const auto status = ok ? raft::SnapshotStatus::kFinished : raft::SnapshotStatus::kFailed;
   raft_loop_->post(SnapshotSent{peer, status});
 }
@@ -439,6 +441,7 @@ void Server::switch_engine(std::shared_ptr<storage::Engine> engine, raft::Index 
 }
 
 void Server::snapshot_installed(raft::EntryId) {
+  snapshots_received_->increment();
   snapshots_->installed();
 }
 
@@ -556,6 +559,10 @@ void Server::define_metrics() {
                                       "How often a leader was seen that was not the one before.");
   proposals_failed_ =
       &metrics_.counter("etcd_server_proposals_failed_total", "", "Proposals that were not taken.");
+  snapshots_sent_ = &metrics_.counter("etcd_network_snapshot_send_success", "",
+                                      "Snapshots that were sent to peers.");
+  snapshots_received_ = &metrics_.counter("etcd_network_snapshot_receive_success", "",
+                                          "Snapshots of peers that were installed.");
   const auto gauge = [this](const char* name, const char* help, std::function<double()> read) {
     metrics_.computed(MetricKind::kGauge, name, "", help, std::move(read));
   };

@@ -189,6 +189,8 @@ class Server final : private RaftOutput,
   Metric* commit_seconds_ = nullptr;
   Metric* leader_changes_ = nullptr;
   Metric* proposals_failed_ = nullptr;
+  Metric* snapshots_sent_ = nullptr;
+  Metric* snapshots_received_ = nullptr;
 };
 
 }  // namespace quorate::server
