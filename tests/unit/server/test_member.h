@@ -72,6 +72,7 @@ class TestMember : private server::ServerEvents {
       : env(world), machine(world, seed) {
     configure();
     config.name = name;
+    config.wal_segment_bytes = 256 << 10;
     config.transport = {"sim", {{"network", network.address()}}};
     config.listen_peer_urls = config.advertise_peer_urls = {url_of(name)};
     config.advertise_client_urls = {"http://client." + name};
@@ -227,6 +228,7 @@ class TestMember : private server::ServerEvents {
     for (uint64_t generation = 1; generation < 100; ++generation)
       std::filesystem::create_directories(storage::generation_dir(directory_.path(), generation));
     config.data_dir = directory_.path();
+    config.wal_segment_bytes = 4 << 20;  // a simulated disk holds its files in memory
     config.backend.name = "memory";
     config.frontends = {{"test", {{"harness", address(this)}}}};
     config.advertise_client_urls = {"http://127.0.0.1:2379"};

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The member on real threads and a real disk: what the thread sanitizer looks at.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <set>
@@ -14,6 +18,7 @@
 #include "support/temp_dir.h"
 
 extern "C" const quorate_plugin* quorate_static_backend_memory(void);
+extern "C" const quorate_plugin* quorate_static_transport_tcp(void);
 
 namespace quorate::test {
 namespace {
@@ -81,6 +86,7 @@ struct Watcher {
   }
 };
 
+// Of the server that was started last.
 const quorate_services* given_services = nullptr;
 
 quorate_status create(const quorate_frontend_options*, const quorate_services* services,
@@ -128,7 +134,8 @@ TEST_CASE("clients on several threads write, read and watch one member", "[membe
   config.backend.name = "memory";
   config.frontends = {{"direct", {}}};
   config.advertise_client_urls = {"http://127.0.0.1:2379"};
-  config.initial_cluster = {{"default", {"http://127.0.0.1:2380"}}};
+  config.advertise_peer_urls = {"http://127.0.0.1:2380"};
+  config.initial_cluster = {{"default", config.advertise_peer_urls}};
   auto started = server::Server::start(*env, config, loader, &events, Logger());
   INFO(started.status().to_string());
   REQUIRE(started.has_value());
@@ -168,6 +175,76 @@ TEST_CASE("clients on several threads write, read and watch one member", "[membe
   CHECK((*started)->stop(1000).ok());
   watcher.closed.wait();
   CHECK(watcher.events == kThreads * kPuts);
+}
+
+// A port that is free now.
+std::string free_url() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  socklen_t size = sizeof address;
+  REQUIRE(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  ::close(socket);
+  return "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+TEST_CASE("three members on threads of their own agree over TCP", "[member][threads]") {
+  constexpr size_t kMembers = 3;
+  const TempDir directory;
+  const std::unique_ptr<Env> env = make_posix_env();
+  plugin::PluginLoader loader("/nowhere",
+                              {{"backend_memory", quorate_static_backend_memory()},
+                               {"transport_tcp", quorate_static_transport_tcp()},
+                               {"frontend_direct", &kPlugin}},
+                              Logger());
+  std::vector<server::InitialMember> members;
+  for (size_t i = 0; i < kMembers; ++i)
+    members.push_back({std::string(1, static_cast<char>('a' + i)), {free_url()}});
+  std::vector<Events> events(kMembers);
+  std::vector<std::unique_ptr<server::Server>> servers;
+  std::vector<const quorate_services*> services;
+  for (size_t i = 0; i < kMembers; ++i) {
+    server::Config config;
+    config.name = members[i].name;
+    config.data_dir = directory.path() + "/" + config.name;
+    config.backend.name = "memory";
+    config.frontends = {{"direct", {}}};
+    config.listen_peer_urls = config.advertise_peer_urls = members[i].peer_urls;
+    config.advertise_client_urls = {"http://127.0.0.1:1"};
+    config.initial_cluster = members;
+    auto started = server::Server::start(*env, config, loader, &events[i], Logger());
+    INFO(started.status().to_string());
+    REQUIRE(started.has_value());
+    servers.push_back(std::move(*started));
+    services.push_back(given_services);
+  }
+  for (Events& each : events) {
+    each.wait();
+    REQUIRE(each.failure().ok());
+  }
+
+  constexpr int kPuts = 60;
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kMembers; ++t) {
+    threads.emplace_back([&, t] {
+      Client client(services[t]);
+      for (int i = 0; i < kPuts; ++i) {
+        const std::string key = "k" + std::to_string(t) + "/" + std::to_string(i);
+        if (client.call(put_request(key, "v")) != Code::kOk) ++failures;
+        if (client.call(range_request("k", "l")) != Code::kOk) ++failures;
+      }
+      const auto lease = static_cast<int64_t>(100 + t);
+      if (client.call(grant_request(60, lease)) != Code::kOk) ++failures;
+      if (client.call(keep_alive_request(lease)) != Code::kOk) ++failures;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failures == 0);
+  // The last that is left has no quorum; it stops all the same.
+  for (auto& server : servers) CHECK(server->stop(1000).ok());
 }
 
 }  // namespace
