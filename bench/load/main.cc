@@ -139,13 +139,15 @@ class Phase {
 
  private:
   bool paced() const { return rate_ > 0 && tally_->sending; }
-  // What the rate allows by now. Calls that could not go in time are not made up for: no bursts.
+  // What the rate allows by now. Of the calls that could not go in time, those of the last second
+  // are made up for.
   void allow_more() {
     const double allowed = rate_ * static_cast<double>(now_ns() - begin_ns_) / 1e9 - forgone_;
     const auto whole = static_cast<uint64_t>(std::max(allowed, 0.0));
     tally_->calls_max = whole;
     top_up();
-    if (tally_->sent < whole) forgone_ += static_cast<double>(whole - tally_->sent);
+    const auto missed = static_cast<double>(whole - std::min(tally_->sent, whole));
+    forgone_ += std::max(missed - rate_, 0.0);
   }
   void top_up() {
     for (size_t i = 0; i < connections_.size(); ++i) {

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Members that are far behind, under load. One that is added behind the start of the others' WAL
-catches up by a snapshot from a member with another engine, and stays caught up. One that was down
-for many entries catches up from the WAL, without a snapshot. Nothing acknowledged is lost.
+catches up by a snapshot from a member with another engine, and stays caught up, also when it and
+its leader are killed meanwhile. One that was down for many entries catches up from the WAL, without
+a snapshot. Nothing acknowledged is lost.
 """
 
 import os
+import random
 import time
 
 import grpc
@@ -92,6 +94,33 @@ def check_added(given):
               f"equal on all at revision {revision}", flush=True)
 
 
+def check_kills(given):
+    """The member that catches up, and its leader, are killed meanwhile."""
+    generator = random.Random(given.seed)
+    flags = ["--snapshot-count=5000"] if given.etcd else given.flag
+    with Scratch() as scratch, Cluster(scratch, engines_of(given), given.build, flags) as cluster:
+        cluster.start()
+        fill(scratch, given, cluster, given.fill)
+        told = []
+        with Load(scratch, given.build, cluster.members, rate=given.rate) as load:
+            member = cluster.add(another_engine(cluster.leader().engine))
+            for _ in range(given.kills):
+                time.sleep(generator.uniform(0, 2))
+                leader = cluster.leader(among=cluster.members[:-1])
+                victim = generator.choice([member, member, leader])
+                victim.kill()
+                told.append(victim.name)
+                time.sleep(generator.uniform(0, 0.5))
+                cluster.spawn(victim)
+            took = cluster.wait_caught_up(member, LAG_SECONDS * given.rate, CATCH_UP_SECONDS)
+        puts = load.acknowledged()
+        cluster.wait_healthy()
+        revision = check_nothing_lost(cluster, puts)
+        print(f"added {member.name} ({member.engine}) behind {given.fill} puts and killed "
+              f"{', '.join(told)}: caught up {took:.1f} s later; {len(puts)} puts and HashKV equal "
+              f"on all at revision {revision}", flush=True)
+
+
 def check_was_down(given):
     flags = ["--snapshot-count=1000000"] if given.etcd else given.flag
     with Scratch() as scratch, Cluster(scratch, engines_of(given), given.build, flags) as cluster:
@@ -121,7 +150,7 @@ def check_was_down(given):
               f"{revision}", flush=True)
 
 
-CASES = {"added": check_added, "was-down": check_was_down}
+CASES = {"added": check_added, "kills": check_kills, "was-down": check_was_down}
 
 
 def main():
@@ -132,9 +161,12 @@ def main():
     parser.add_argument("--entries", type=int, default=100_000, help="that a member is down for")
     parser.add_argument("--value-bytes", type=int, default=256)
     parser.add_argument("--rate", type=float, default=5000, help="puts a second meanwhile")
+    parser.add_argument("--kills", type=int, default=10, help="while a member catches up")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--hold", type=float, default=20, help="seconds it must stay caught up")
     parser.add_argument("--flag", action="append", default=[], help="another flag for our members")
     given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
     for name in given.case or CASES:
         try:
             CASES[name](given)

@@ -174,6 +174,8 @@ class Cluster:
         begin, seen = time.monotonic(), []
 
         def near():
+            if not member.running():
+                raise TestFailed(f"{member.name} ended with {member.process.returncode}")
             try:
                 seen.append(self.lag(member))
             except grpc.RpcError as error:
