@@ -144,7 +144,9 @@ Status read_member_file(Env& env, const Config& config, const wal::Identity& ide
   return Status();
 }
 
-// The store must know the member that the log is of, once its addition is applied.
+// The store must know the member that the log is of, once its addition is applied. A joiner's may
+// lie before that: its log begins with the cluster's, and a snapshot may be older than the
+// addition.
 Status check_store_is_ours(const Config& config, const Bootstrapped& result) {
   const cluster::Membership& members = result.state->members;
   const uint64_t self = result.member.member_id;
@@ -154,6 +156,8 @@ Status check_store_is_ours(const Config& config, const Bootstrapped& result) {
                   "member " + cluster::id_text(self) +
                       " has been permanently removed from the cluster; add it anew, with an empty "
                       "--data-dir");
+  const bool joined = !result.member.peers.empty();
+  if (joined) return Status();
   return Status(Code::kInvalidArgument,
                 "the store in " + config.data_dir +
                     " belongs to another cluster: it does not know member " +
@@ -265,7 +269,8 @@ Result<Bootstrapped> bootstrap(Env& env, const Config& config,
   if (!state) return std::move(state).error();
   result.state = std::move(*state);
   QUORATE_TRY(check_store_is_ours(config, result));
-  if (result.peers.empty() && result.state->members.size() == 0) result.peers = result.member.peers;
+  if (result.peers.empty() && result.state->members.find(result.member.member_id) == nullptr)
+    result.peers = result.member.peers;
 
   result.raft.hard_state = found.hard_state;
   result.raft.conf_state = result.state->conf_state;
