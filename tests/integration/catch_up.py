@@ -28,13 +28,14 @@ def another_engine(engine):
 
 
 def snapshots_taken(cluster, member):
-    """How many snapshots a member has installed, by its metric; without that, by the generations of
-    its engine, each of which began with one."""
-    counted = cluster.metric(member, RECEIVED)
+    """How many snapshots a member has installed: by its metric, which begins anew with its process,
+    and by the generations of its engine, each of which began with one."""
+    counted = int(cluster.metric(member, RECEIVED))
     folder = os.path.join(member.data_dir, "backend")
-    if counted or not os.path.isdir(folder):
-        return int(counted)
-    return max([int(name) for name in os.listdir(folder) if name.isdigit()], default=1) - 1
+    if not os.path.isdir(folder):
+        return counted
+    generations = [int(name) for name in os.listdir(folder) if name.isdigit()]
+    return max([counted] + [number - 1 for number in generations])
 
 
 def fill(scratch, given, cluster, puts):
@@ -117,7 +118,8 @@ def check_kills(given):
         cluster.wait_healthy()
         revision = check_nothing_lost(cluster, puts)
         print(f"added {member.name} ({member.engine}) behind {given.fill} puts and killed "
-              f"{', '.join(told)}: caught up {took:.1f} s later; {len(puts)} puts and HashKV equal "
+              f"{', '.join(told)}: caught up {took:.1f} s later, "
+              f"{snapshots_taken(cluster, member)} snapshot(s); {len(puts)} puts and HashKV equal "
               f"on all at revision {revision}", flush=True)
 
 
