@@ -6,13 +6,10 @@
 
 #include "apply/read.h"
 #include "base/check.h"
+#include "server/read_job.h"
 
 namespace quorate::server {
-namespace {
-
-constexpr uint64_t kRestAfterNs = 1'000'000'000;
-
-}  // namespace
+namespace {}  // namespace
 
 class PullJob final : public Job {
  public:

@@ -7,7 +7,6 @@ namespace quorate::server {
 namespace {
 
 constexpr uint64_t kStepNs = 1'000'000;
-constexpr uint64_t kRestAfterNs = 1'000'000'000;
 
 }  // namespace
 

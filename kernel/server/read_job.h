@@ -18,6 +18,8 @@
 
 namespace quorate::server {
 
+// How long a read keeps an engine view before it gives it back and takes a new one.
+inline constexpr uint64_t kRestAfterNs = 1'000'000'000;
 inline constexpr uint64_t kAnswerBytesMax = 1024 * 1024;  // above: kUseRangeOpen
 
 // What a read needs of its server. All outlive the jobs.

@@ -12,7 +12,7 @@ namespace quorate::wal {
 namespace {
 
 constexpr Slice kSegmentMagic = "QUORWAL\n";
-constexpr size_t kChecksumAt = kBlockBytes - 4;
+constexpr size_t kHeaderChecksumAt = kBlockBytes - 4;
 constexpr std::string_view kSegmentSuffix = ".wal";
 constexpr std::string_view kSparePrefix = "spare-";
 constexpr size_t kNumberDigits = 16;
@@ -66,8 +66,9 @@ std::string encode_segment_header(SegmentHeader& header) {
   put_hard_state(block, header.hard_state);
   block.push_back(header.snapshot ? 1 : 0);
   if (header.snapshot) put_snapshot(block, *header.snapshot);
-  QUORATE_CHECK(block.size() <= kChecksumAt, "a snapshot's configuration does not fit a block");
-  block.resize(kChecksumAt);
+  QUORATE_CHECK(block.size() <= kHeaderChecksumAt,
+                "a snapshot's configuration does not fit a block");
+  block.resize(kHeaderChecksumAt);
   header.checksum = crc32c(block);
   put_le(block, header.checksum);
   return block;
@@ -81,9 +82,9 @@ Result<SegmentHeader> decode_segment_header(Slice block, const std::string& path
   if (block.size() < kBlockBytes || block.substr(0, kSegmentMagic.size()) != kSegmentMagic)
     return damaged;
   SegmentHeader header;
-  header.checksum = get_le<uint32_t>(block.data() + kChecksumAt);
-  if (header.checksum != crc32c(block.substr(0, kChecksumAt))) return damaged;
-  Slice rest = block.substr(kSegmentMagic.size(), kChecksumAt - kSegmentMagic.size());
+  header.checksum = get_le<uint32_t>(block.data() + kHeaderChecksumAt);
+  if (header.checksum != crc32c(block.substr(0, kHeaderChecksumAt))) return damaged;
+  Slice rest = block.substr(kSegmentMagic.size(), kHeaderChecksumAt - kSegmentMagic.size());
   take_le(rest, header.version);
   if (header.version != kFormatVersion)
     return Status(Code::kUnsupported, path + " has log format " + std::to_string(header.version) +

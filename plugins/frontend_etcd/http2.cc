@@ -30,7 +30,7 @@ nghttp2_nv copied_field(std::string_view name, std::string_view value) {
   nv.flags = NGHTTP2_NV_FLAG_NO_COPY_NAME;
   return nv;
 }
-std::string_view view(const uint8_t* data, size_t size) {
+std::string_view bytes_of(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
@@ -62,7 +62,7 @@ struct Http2Callbacks {
                     void* user) {
     Stream* stream = stream_of(session, frame->hd.stream_id);
     if (stream != nullptr)
-      session_of(user).header(*stream, view(name, name_size), view(value, value_size));
+      session_of(user).header(*stream, bytes_of(name, name_size), bytes_of(value, value_size));
     return 0;
   }
 
@@ -97,7 +97,7 @@ struct Http2Callbacks {
     }
     // The answer may be ready before the frame is: it need not reset a stream that ends anyway.
     if ((flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->remote_closed_ = true;
-    session_of(user).data(*stream, view(data, size));
+    session_of(user).data(*stream, bytes_of(data, size));
     return 0;
   }
 
@@ -115,7 +115,7 @@ struct Http2Callbacks {
   static int send_data(nghttp2_session*, nghttp2_frame*, const uint8_t* head, size_t size,
                        nghttp2_data_source* source, void* user) {
     Http2Session& session = session_of(user);
-    session.out_->append(view(head, 9));
+    session.out_->append(bytes_of(head, 9));
     Stream& stream = *static_cast<Stream*>(source->ptr);
     stream.out_.take(size, *session.out_);
     session.unsent_ -= size;
@@ -310,7 +310,7 @@ void Http2Session::produce(std::string& out, size_t size_max) {
     const size_t before = out.size();
     const ssize_t size = nghttp2_session_mem_send(session_, &data);
     if (size < 0) broken_ = true;
-    if (size > 0) out.append(view(data, static_cast<size_t>(size)));
+    if (size > 0) out.append(bytes_of(data, static_cast<size_t>(size)));
     if (size <= 0 && out.size() == before) break;
   }
   out_ = nullptr;

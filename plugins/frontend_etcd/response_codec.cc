@@ -9,7 +9,7 @@ namespace {
 
 using wire::Writer;
 
-std::string_view view(capnp::Text::Reader text) {
+std::string_view text_of(capnp::Text::Reader text) {
   return {text.begin(), text.size()};
 }
 std::string_view data_view(capnp::Data::Reader data) {
@@ -92,9 +92,9 @@ class Encoder {
   void member(uint32_t field, schema::Member::Reader member) {
     const size_t mark = out_.begin(field);
     out_.number(1, member.getId());
-    out_.bytes(2, view(member.getName()));
-    for (const auto url : member.getPeerUrls()) out_.bytes_always(3, view(url));
-    for (const auto url : member.getClientUrls()) out_.bytes_always(4, view(url));
+    out_.bytes(2, text_of(member.getName()));
+    for (const auto url : member.getPeerUrls()) out_.bytes_always(3, text_of(url));
+    for (const auto url : member.getClientUrls()) out_.bytes_always(4, text_of(url));
     out_.number(5, member.getLearner());
     out_.end(mark);
   }
@@ -106,16 +106,16 @@ class Encoder {
   }
 
   void status(schema::StatusResult::Reader status) {
-    out_.bytes(2, view(status.getVersion()));
+    out_.bytes(2, text_of(status.getVersion()));
     out_.number(3, status.getDbSize());
     out_.number(4, status.getLeader());
     out_.number(5, status.getRaftIndex());
     out_.number(6, status.getRaftTerm());
     out_.number(7, status.getRaftAppliedIndex());
-    for (const auto error : status.getErrors()) out_.bytes_always(8, view(error));
+    for (const auto error : status.getErrors()) out_.bytes_always(8, text_of(error));
     out_.number(9, status.getDbSizeInUse());
     out_.number(10, status.getLearner());
-    out_.bytes(11, view(status.getStorageVersion()));
+    out_.bytes(11, text_of(status.getStorageVersion()));
     out_.number(12, status.getDbSizeQuota());
     out_.bytes_always(13, {});  // no downgrade is going on
   }
@@ -144,7 +144,7 @@ class Encoder {
         out_.number(4, result.getHash().getHashRevision());
         return true;
       case Method::kDowngrade:
-        if (result.isVersion()) out_.bytes(2, view(result.getVersion()));
+        if (result.isVersion()) out_.bytes(2, text_of(result.getVersion()));
         return true;
       default: return true;
     }
@@ -164,11 +164,11 @@ class Encoder {
         out_.number(2, auth.getEnabled());
         out_.number(3, auth.getAuthRevision());
         break;
-      case Method::kAuthenticate: out_.bytes(2, view(auth.getToken())); break;
+      case Method::kAuthenticate: out_.bytes(2, text_of(auth.getToken())); break;
       case Method::kUserGet:
       case Method::kUserList:
       case Method::kRoleList:
-        for (const auto name : auth.getNames()) out_.bytes_always(2, view(name));
+        for (const auto name : auth.getNames()) out_.bytes_always(2, text_of(name));
         break;
       case Method::kRoleGet:
         for (const auto one : auth.getPermissions()) permission(2, one);
