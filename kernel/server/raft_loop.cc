@@ -50,9 +50,7 @@ void RaftLoop::note_configuration(const raft::ConfState& state) {
 }
 
 void RaftLoop::start() {
-  next_tick_ns_ = parts_.clock->now_ns() + tick_ns_;
   wake();
-  wake_at(next_tick_ns_);
 }
 
 void RaftLoop::propose(Proposals proposals) {
@@ -183,6 +181,10 @@ void RaftLoop::step(raft::Message message) {
 
 void RaftLoop::tick_if_due() {
   const uint64_t now = parts_.clock->now_ns();
+  if (next_tick_ns_ == 0) {
+    next_tick_ns_ = now + tick_ns_;
+    wake_at(next_tick_ns_);
+  }
   if (now < next_tick_ns_) return;
   node_.tick();
   // After a pause of the process the ticks it missed are not made up for: they would all fall into

@@ -138,7 +138,7 @@ class RaftLoop final : public Loop<RaftEvent> {
   RaftLoop(Executor* executor, const Parts& parts, raft::RawNode node,
            const raft::ConfState& conf_state);
 
-  // The first tick is one tick from now. Once, before anything is posted. [host thread]
+  // The first tick comes one tick after the first turn, which this asks for. [host thread]
   void start();
   // Posts proposals, and counts them until the node has them. [any thread]
   void propose(Proposals proposals);
@@ -186,8 +186,8 @@ class RaftLoop final : public Loop<RaftEvent> {
   const uint64_t tick_ns_;
   Logger logger_;
   Random random_;
-  uint64_t next_tick_ns_ = 0;
-  uint64_t campaign_ns_ = 0;  // when to campaign for the leader is dead; 0: it is not
+  uint64_t next_tick_ns_ = 0;  // 0: before the first turn
+  uint64_t campaign_ns_ = 0;   // when to campaign for the leader is dead; 0: it is not
   bool alone_ = false;  // the only voter: nobody else can lead, so it need not wait to be sure
 
   std::vector<Proposal> waiting_proposals_;  // for a leader

@@ -167,8 +167,9 @@ void Server::attach_peers(const cluster::Membership& members,
                   .services = peer_services_->table(),
                   .snapshots = snapshots_.get(),
                   .on_removed = [this] { removed(); }});
-  peers_->set_members(members.members(), members.removed());
-  peers_->add_members(first_known);
+  // Peers may be heard from now on, so the raft loop runs, and the addresses are its own.
+  raft_loop_->post(PeerAddresses{members.members(), members.removed(), true});
+  raft_loop_->post(PeerAddresses{first_known, {}, false});
 }
 
 Services::Parts Server::services_parts() {
