@@ -13,10 +13,6 @@ namespace {
 
 constexpr char kMemberFormat[] = "quorate member 1\n";
 
-std::string wal_dir_of(const Config& config) {
-  return config.wal_dir.empty() ? config.data_dir + "/wal" : config.wal_dir;
-}
-
 Status check_foreign(FileSystem& files, const Config& config) {
   if (files.exists(config.data_dir + "/member/wal") ||
       files.exists(config.data_dir + "/member/snap"))
@@ -28,7 +24,7 @@ Status check_foreign(FileSystem& files, const Config& config) {
 
 wal::Options wal_options(const Config& config) {
   wal::Options options;
-  options.dir = wal_dir_of(config);
+  options.dir = wal_dir(config);
   options.sync = !config.unsafe_no_fsync;
   options.segment_bytes = config.wal_segment_bytes;
   options.keep_bytes_max = config.wal_keep_bytes_max;
@@ -84,7 +80,7 @@ Status check_engine_is_blank(const Config& config, const storage::OpenedEngine& 
   if (engine.is_new) return Status();
   return Status(Code::kCorrupt, "data directory " + config.data_dir + " holds a store at index " +
                                     std::to_string(engine.applied.entry.index) +
-                                    ", but there is no log in " + wal_dir_of(config) +
+                                    ", but there is no log in " + wal_dir(config) +
                                     "; give the --wal-dir it was used with, or restore a snapshot");
 }
 
@@ -106,7 +102,7 @@ Status start_anew(Env& env, const Config& config, const plugin::BackendFactory& 
   }
   QUORATE_TRY(write_file_atomically(env.files(), config.data_dir + "/MEMBER",
                                     encode_member_file(result.member)));
-  QUORATE_TRY(env.files().remove_all(wal_dir_of(config)));
+  QUORATE_TRY(env.files().remove_all(wal_dir(config)));
   Result<std::unique_ptr<wal::Wal>> wal = wal::Wal::create(
       env, wal_options(config), {first->cluster_id, first->member_id}, std::nullopt, logger);
   if (!wal) return std::move(wal).error();
@@ -129,7 +125,7 @@ Status read_member_file(Env& env, const Config& config, const wal::Identity& ide
   member = std::move(*decoded);
   if (identity.cluster_id != member.cluster_id || identity.member_id != member.member_id)
     return Status(Code::kInvalidArgument,
-                  "the log in " + wal_dir_of(config) + " belongs to member " +
+                  "the log in " + wal_dir(config) + " belongs to member " +
                       cluster::id_text(identity.member_id) + " of cluster " +
                       cluster::id_text(identity.cluster_id) + ", data directory " +
                       config.data_dir + " to member " + cluster::id_text(member.member_id) +
@@ -243,7 +239,7 @@ Result<Bootstrapped> bootstrap(Env& env, const Config& config,
   result.lock = std::move(*lock);
   QUORATE_TRY(check_foreign(files, config));
 
-  const Result<bool> log_exists = wal::exists(files, wal_dir_of(config));
+  const Result<bool> log_exists = wal::exists(files, wal_dir(config));
   if (!log_exists) return log_exists.error();
   if (!*log_exists) QUORATE_TRY(start_anew(env, config, backend, host, fetch, logger, result));
 

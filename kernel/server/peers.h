@@ -49,7 +49,6 @@ class Peers {
   // All of it outlives the transport's last call, which ends with stop().
   struct Wiring {
     const MemberState* state = nullptr;
-    PendingCalls* pending = nullptr;
     RaftLoop* raft = nullptr;
     ApplyLoop* apply = nullptr;
     const quorate_services* services = nullptr;  // a peer's request goes where a client's would

@@ -161,7 +161,6 @@ void Server::attach_peers(const cluster::Membership& members,
   parts.for_peers = true;
   peer_services_ = std::make_unique<Services>(parts);
   peers_->attach({.state = &state_,
-                  .pending = &pending_,
                   .raft = raft_loop_.get(),
                   .apply = apply_loop_.get(),
                   .services = peer_services_->table(),
@@ -249,13 +248,13 @@ void Server::hand_over_leadership() {
   move.done.wait();
 }
 
-// [raft loop]
-void Server::leadership_moved(bool gave_up) {
+// When another leads, or the deadline has come. [raft loop]
+void Server::end_hand_over() {
   HandOver* const move = hand_over_.load();
   if (move == nullptr) return;
   const uint64_t leader = state_.leader.load(std::memory_order_relaxed);
   const bool moved = leader != 0 && leader != state_.member_id;
-  if (!moved && !(gave_up && env_.clock().now_ns() >= move->deadline_ns)) return;
+  if (!moved && env_.clock().now_ns() < move->deadline_ns) return;
   hand_over_.store(nullptr);
   if (moved) logger_.info("member {} leads now", cluster::id_text(leader));
   move->done.open();
@@ -406,7 +405,7 @@ void Server::status_changed(const raft::HardState& hard, const raft::SoftState& 
 }
 
 void Server::ticked(uint64_t now_ns) {
-  leadership_moved(true);
+  end_hand_over();
   if (peers_) peers_->tick();
   expire_calls(now_ns);
   apply_loop_->post(Tick{now_ns});

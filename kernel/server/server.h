@@ -83,7 +83,7 @@ class Server final : private RaftOutput,
   void make_loops(Bootstrapped found);
   void define_metrics();
   void hand_over_leadership();
-  void leadership_moved(bool gave_up);
+  void end_hand_over();
   void stop_executors();
   void fail(const Status& status);
 
