@@ -6,6 +6,7 @@ its leader are killed meanwhile. One that was down for many entries catches up f
 a snapshot. Nothing acknowledged is lost.
 """
 
+import contextlib
 import os
 import random
 import time
@@ -38,6 +39,14 @@ def snapshots_taken(cluster, member):
     return max([counted] + [number - 1 for number in generations])
 
 
+@contextlib.contextmanager
+def started(given, etcd_snapshot_count):
+    """A scratch directory and a cluster that runs."""
+    flags = [f"--snapshot-count={etcd_snapshot_count}"] if given.etcd else given.flag
+    with Scratch() as scratch, Cluster(scratch, engines_of(given), given.build, flags) as cluster:
+        yield scratch, cluster.start()
+
+
 def fill(scratch, given, cluster, puts):
     """As fast as it goes, so that the WAL's start moves on."""
     with Load(scratch, given.build, cluster.members, value_bytes=given.value_bytes,
@@ -67,9 +76,7 @@ def rate_of(load, since, before):
 
 
 def check_added(given):
-    flags = ["--snapshot-count=5000"] if given.etcd else given.flag
-    with Scratch() as scratch, Cluster(scratch, engines_of(given), given.build, flags) as cluster:
-        cluster.start()
+    with started(given, 5000) as (scratch, cluster):
         fill(scratch, given, cluster, given.fill)
         with Load(scratch, given.build, cluster.members, rate=given.rate) as load:
             before, since = load.count(), time.monotonic()
@@ -98,9 +105,7 @@ def check_added(given):
 def check_kills(given):
     """The member that catches up, and its leader, are killed meanwhile."""
     generator = random.Random(given.seed)
-    flags = ["--snapshot-count=5000"] if given.etcd else given.flag
-    with Scratch() as scratch, Cluster(scratch, engines_of(given), given.build, flags) as cluster:
-        cluster.start()
+    with started(given, 5000) as (scratch, cluster):
         fill(scratch, given, cluster, given.fill)
         told = []
         with Load(scratch, given.build, cluster.members, rate=given.rate) as load:
@@ -124,9 +129,7 @@ def check_kills(given):
 
 
 def check_was_down(given):
-    flags = ["--snapshot-count=1000000"] if given.etcd else given.flag
-    with Scratch() as scratch, Cluster(scratch, engines_of(given), given.build, flags) as cluster:
-        cluster.start()
+    with started(given, 1000000) as (scratch, cluster):
         member = cluster.follower()
         fill(scratch, given, cluster, 1000)
         member.kill()

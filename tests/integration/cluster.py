@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 # gRPC's own threads must not be dragged into the processes that are started here.
@@ -53,6 +54,25 @@ def wait_until(what, condition, seconds=READY_SECONDS, every=0.01):
 def spawn(command, **options):
     """Starts a process that does not outlive this one."""
     return subprocess.Popen(["/usr/bin/setpriv", "--pdeathsig", "KILL", *command], **options)
+
+
+class Background:
+    """Something that goes on until stop(), or until the test has failed."""
+
+    def __init__(self):
+        self.stopping = threading.Event()
+
+    def stop(self):
+        self.stopping.set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if kind is None:
+            self.stop()
+        else:
+            self.stopping.set()
 
 
 class Scratch:

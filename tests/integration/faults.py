@@ -9,10 +9,10 @@ import glob
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 from cluster import ENGINES, Member, Scratch, TestFailed, arguments, run, wait_until
+from disk import SmallDisk, injection
 from workload import Model, start_clients, stop_clients
 
 CLIENTS = 4
@@ -23,10 +23,8 @@ SKIPPED = 77
 
 
 def tracer(scratch, calls, error, when):
-    """A command prefix: from the process's `when`-th of these calls on, one call in each thread
-    fails."""
-    return ["/usr/bin/strace", "-f", "--seccomp-bpf", "-qq", "-o", scratch.sub("trace"),
-            "-e", f"trace={calls}", "-e", f"inject={calls}:error={error}:when={when}",
+    """A command prefix: the `when`-th of these calls in each thread fails."""
+    return [*injection(scratch, calls, f"error={error}:when={when}"), "--seccomp-bpf",
             "/usr/bin/setpriv", "--pdeathsig", "KILL"]
 
 
@@ -90,28 +88,21 @@ def check_failing_calls(engine, build):
 
 def check_full_disk(engine, build):
     """A file system of its own fills up; with more room the member goes on where it was."""
-    with Scratch() as scratch:
-        disk = scratch.sub("disk")
-        os.mkdir(disk)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=80m", "none", disk],
-                          stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    with Scratch() as scratch, SmallDisk(scratch.sub("disk"), megabytes=80) as disk, \
+            Member(scratch, engine, build) as member:
+        if not disk.mounted:
             print("a full disk: not tested, mounting a tmpfs was refused")
             return False
-        try:
-            with Member(scratch, engine, build) as member:
-                member.data_dir = os.path.join(disk, "data")
-                model = Model()
-                code, clients = write_until_it_ends(member.start(), "full", value_bytes=100_000)
-                if code <= 0:
-                    raise TestFailed(f"a full disk ended the member with {code}:\n"
-                                     f"{member.log_tail()}")
-                expect_sentence(member, "no space left")
-                subprocess.run(["mount", "-o", "remount,size=512m", disk], check=True)
-                member.start()
-                model.take(member, clients)
-                member.stop()
-        finally:
-            subprocess.run(["umount", "-l", disk], check=False)
+        member.data_dir = os.path.join(disk.path, "data")
+        model = Model()
+        code, clients = write_until_it_ends(member.start(), "full", value_bytes=100_000)
+        if code <= 0:
+            raise TestFailed(f"a full disk ended the member with {code}:\n{member.log_tail()}")
+        expect_sentence(member, "no space left")
+        disk.resize("512m")
+        member.start()
+        model.take(member, clients)
+        member.stop()
     print(f"{engine}: a full disk: nothing lost")
     return True
 

@@ -16,7 +16,7 @@ import time
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
-from cluster import TestFailed, wait_until
+from cluster import Background, TestFailed, wait_until
 from clusters import CALM_SECONDS, channel_to
 
 KEYS = 4
@@ -26,19 +26,18 @@ THINK_SECONDS = 0.005  # between calls, so that the servers keep the machine
 SHARES = (("put", 30), ("get", 35), ("cas", 20), ("delete", 5), ("serializable", 10))
 
 
-class Recorder:
-    """Clients that run from start() to stop(); lines go to `path`."""
+class Recorder(Background):
+    """Clients that run until stop(); lines go to `path`."""
 
     def __init__(self, path, members, clients, seed, revision=1):
+        super().__init__()
         self.path = path
         self.members = members  # shared with the caller, who may change it
         self._file = open(path, "w", encoding="ascii")
         self._lock = threading.Lock()
-        self._stopping = threading.Event()
         self._round = 0
         self.done = 0
         self.unknown = 0
-        self.acknowledged_at = []
         self.error = None
         self.write({"op": "start", "revision": revision, "closed": False})
         self._clients = [Client(self, number, random.Random(f"{seed}/{number}"))
@@ -56,18 +55,10 @@ class Recorder:
         with self._lock:
             self._file.write(json.dumps(line) + "\n")
 
-    def stopping(self):
-        return self._stopping.is_set()
-
     def note(self, line):
-        """Counts an operation, and when writes were acknowledged."""
         with self._lock:
-            if "return" not in line:
-                self.unknown += line["outcome"] == "unknown"
-                return
-            self.done += 1
-            if line["op"] != "get":
-                self.acknowledged_at.append(line["return"])
+            self.done += "return" in line
+            self.unknown += line.get("outcome") == "unknown"
 
     def wait_going_on(self, calls=20, seconds=CALM_SECONDS):
         """Waits until so many more calls were answered."""
@@ -79,29 +70,13 @@ class Recorder:
             return self.done >= at + calls
         wait_until(f"{calls} calls of the history being answered", going_on, seconds)
 
-    def longest_silence(self, since_ns):
-        """Seconds of the longest time without an acknowledged write since then."""
-        with self._lock:
-            times = sorted([since_ns] + [at for at in self.acknowledged_at if at > since_ns])
-        times.append(time.monotonic_ns())
-        return max(b - a for a, b in zip(times, times[1:])) / 1e9
-
     def stop(self):
-        self._stopping.set()
+        super().stop()
         for client in self._clients:
             client.join()
         self._file.close()
         if self.error:
             raise TestFailed(f"a client met what it does not understand: {self.error}")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, value, traceback):
-        if kind is None:
-            self.stop()
-        else:
-            self._stopping.set()
 
     def check(self, build):
         """The checker's verdict, in one line; a violation fails."""
@@ -139,7 +114,7 @@ class Client(threading.Thread):
     def run(self):
         try:
             self._use_another_member()
-            while not self._recorder.stopping():
+            while not self._recorder.stopping.is_set():
                 self._one_call()
                 time.sleep(THINK_SECONDS)
         except Exception as error:  # a client that ends early would pass for one that is content

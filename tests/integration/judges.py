@@ -1,17 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The campaigns' own judges: the proxy cuts what it is told to and nothing else, and the check for
-lost puts finds a put that is missing, changed, or acknowledged twice.
+"""The campaigns' own judges: the proxy cuts what it is told to and nothing else, the probe sees how
+long no write is possible, and the check for lost puts finds a put that is missing, changed, or
+acknowledged twice.
 """
 
 import os
 import socket
+import time
 
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 from cluster import Scratch, TestFailed, arguments, run
 from clusters import Cluster, channel_to
 from load import Load, check_nothing_lost
+from probe import Probe
 from proxy import Proxy
 
 SOON = 5  # seconds; what comes, comes well before
@@ -118,6 +121,24 @@ def judge_the_proxy():
     print("the proxy: cuts what it is told to")
 
 
+def judge_the_probe(cluster):
+    with Probe(cluster.members) as probe:
+        probe.wait_write(time.monotonic_ns())
+        begin = time.monotonic_ns()
+        for member in cluster.members:
+            member.pause()
+        time.sleep(NEVER)
+        for member in cluster.members:
+            member.resume()
+        resumed = time.monotonic_ns()
+        probe.wait_write(resumed)
+        silence, whole = probe.silence(begin), (time.monotonic_ns() - begin) / 1e9
+        if not NEVER <= silence <= whole:
+            raise TestFailed(f"nobody could write for {NEVER} s of {whole} s, and the probe says "
+                             f"{silence}")
+    print(f"the probe: saw no write for {silence:.2f} s")
+
+
 def must_fail(what, cluster, puts):
     try:
         check_nothing_lost(cluster, puts)
@@ -133,6 +154,7 @@ def judge_the_check(build):
         with Load(scratch, build, cluster.members, rate=2000) as load:
             while load.count() < 1000:
                 cluster.wait_healthy()
+        judge_the_probe(cluster)
         puts = load.acknowledged()
         check_nothing_lost(cluster, puts)
         first, second = sorted(puts)[:2]

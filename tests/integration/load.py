@@ -13,7 +13,7 @@ import threading
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
-from cluster import TestFailed, spawn
+from cluster import Background, TestFailed, spawn
 from clusters import CALM_SECONDS, channel_to
 
 PREFIX = "load/"
@@ -23,11 +23,12 @@ RETRY_SECONDS = 0.05
 FOREVER = "100000"
 
 
-class Load:
+class Load(Background):
     """rate: puts a second through all members together; 0: as many as they take. Loads of one
     scratch directory, one after the other, have keys of their own and count together."""
 
     def __init__(self, scratch, build, members, rate=0, outstanding=32, value_bytes=100):
+        super().__init__()
         self._program = os.path.join(build, "bin", "quorate-load")
         self._all = scratch.sub("load")
         os.makedirs(self._all, exist_ok=True)
@@ -37,7 +38,6 @@ class Load:
         self._share = rate / max(len(members), 1)
         self._outstanding = outstanding
         self._value_bytes = value_bytes
-        self._stopping = threading.Event()
         self._drivers = {}
         self._errors = []
         for member in members:
@@ -56,24 +56,15 @@ class Load:
         driver.join()
 
     def stop(self):
-        self._stopping.set()
+        super().stop()
         for driver, _ in self._drivers.values():
             driver.join()
         if self._errors:
             raise TestFailed(f"the load generator failed: {self._errors[0]}")
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, value, traceback):
-        if kind is None:
-            self.stop()
-        else:
-            self._stopping.set()
-
     def _drive(self, member, stop):
         runs = 0
-        while not (stop.is_set() or self._stopping.is_set()):
+        while not (stop.is_set() or self.stopping.is_set()):
             if not member.running():
                 stop.wait(RETRY_SECONDS)
                 continue
@@ -87,7 +78,7 @@ class Load:
                 f"--outstanding={self._outstanding}", "--order=sequential", "--keys=100000000",
                 f"--rate={self._share}", f"--record={record}", "--warmup=0",
                 f"--seconds={FOREVER}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            while process.poll() is None and not (stop.is_set() or self._stopping.is_set()):
+            while process.poll() is None and not (stop.is_set() or self.stopping.is_set()):
                 stop.wait(RETRY_SECONDS)
             ended = process.poll()
             if ended is None:

@@ -7,27 +7,23 @@ and writes on few keys is linearizable.
 
 import random
 
-from cluster import Scratch, TestFailed, arguments, run
-from clusters import Cluster, cluster_arguments, engines_of
-from history import Recorder
-from load import Load, check_nothing_lost
+from cluster import TestFailed, arguments, run
+from clusters import cluster_arguments, engines_of
+from trial import judged, trial_arguments
 
 
 class Campaign:
-    def __init__(self, given, cluster, load, recorder):
+    def __init__(self, given, trial):
         self.given = given
-        self.cluster = cluster
-        self.load = load
-        self.recorder = recorder
+        self.trial = trial
+        self.cluster = trial.cluster
+        self.load = trial.load
         self.engines = engines_of(given)
 
     def settle(self, told):
-        """All are healthy and clients go on."""
-        self.cluster.wait_healthy()
-        self.recorder.wait_going_on()
+        self.trial.settle()
         names = ", ".join(f"{m.name} ({m.engine})" for m in self.cluster.members)
         print(f"{told}; now {names}; {self.load.count()} puts acknowledged", flush=True)
-        self.recorder.new_round()
 
     def add(self, engine):
         member = self.cluster.add(engine)
@@ -61,39 +57,28 @@ class Campaign:
             self.remove(member)
 
 
-def round_of_changes(given, seed):
-    with Scratch() as scratch, Cluster(scratch, engines_of(given), given.build) as cluster:
-        cluster.start()
-        with Load(scratch, given.build, cluster.members, rate=given.rate) as load, \
-                Recorder(scratch.sub("history"), cluster.members, given.clients, seed) as recorder:
-            Campaign(given, cluster, load, recorder).all_changes()
-        puts = load.acknowledged()
-        cluster.wait_healthy()
-        cluster.check_gone()
-        listed = sorted(one["name"] for one in cluster.member_list().values())
-        if listed != sorted(member.name for member in cluster.members):
+def round_of_changes(given, number):
+    with judged(given, f"round {number}") as trial:
+        Campaign(given, trial).all_changes()
+        trial.cluster.check_gone()
+        listed = sorted(one["name"] for one in trial.cluster.member_list().values())
+        if listed != sorted(member.name for member in trial.cluster.members):
             raise TestFailed(f"the member list names {listed}")
-        revision = check_nothing_lost(cluster, puts)
-        print(f"{len(puts)} acknowledged puts on {', '.join(listed)}, HashKV equal at revision "
-              f"{revision}", flush=True)
-        print(f"{recorder.done} answered and {recorder.unknown} unanswered calls: "
-              f"{recorder.check(given.build)}", flush=True)
 
 
 def main():
     parser = arguments(__doc__)
     cluster_arguments(parser)
     parser.add_argument("--rounds", type=int, default=1, help="whole clusters to change")
-    parser.add_argument("--rate", type=float, default=2000, help="puts a second at most")
-    parser.add_argument("--clients", type=int, default=4, help="that make the history")
+    trial_arguments(parser, rate=2000, clients=4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
-    for number in range(given.rounds):
+    for number in range(1, given.rounds + 1):
         try:
-            round_of_changes(given, f"{given.seed}/{number}")
+            round_of_changes(given, number)
         except TestFailed as failed:
-            raise TestFailed(f"round {number + 1}, seed {given.seed}: {failed}") from None
+            raise TestFailed(f"round {number}, seed {given.seed}: {failed}") from None
 
 
 if __name__ == "__main__":
