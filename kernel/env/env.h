@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/status.h"
+#include "env/latch.h"
 
 namespace quorate {
 
@@ -138,6 +139,8 @@ class Env {
   // name: shown for the thread, at most 15 bytes.
   virtual std::unique_ptr<Executor> make_executor(std::string_view name) = 0;
   virtual std::unique_ptr<Pool> make_pool(std::string_view name, int threads) = 0;
+  // The host thread waits for what a loop will open; the simulator runs the loops meanwhile.
+  virtual void wait(Latch& latch) { latch.wait(); }
 };
 
 // The production Env, ready to use.

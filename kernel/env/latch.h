@@ -15,6 +15,10 @@ class Latch {
     open_ = true;
     opened_.notify_all();
   }
+  bool is_open() {
+    std::lock_guard lock(mutex_);
+    return open_;
+  }
   // Returns once it is open. [host thread]
   void wait() {
     std::unique_lock lock(mutex_);

@@ -171,13 +171,18 @@ Status ApplyLoop::apply_batch() {
 Status ApplyLoop::apply_entry(const raft::Entry& entry) {
   Result<apply::CommittedEntry> decoded = apply::decode_committed(entry);
   if (!decoded) return std::move(decoded).error();
-  if (decoded->empty && !decoded->conf_change) return Status();
+  if (decoded->empty && !decoded->conf_change) {
+    if (parts_.observer != nullptr) parts_.observer->applied(entry, Status(), *loaded_->store);
+    return Status();
+  }
   // Whoever waits is taken out now: from here the answer is certain, and no timeout may race it.
   std::optional<PendingCall> waiting;
   if (decoded->request_id() != 0) waiting = parts_.pending->take(decoded->request_id());
   const apply::ReplyHeader header = parts_.state->header();
   Result<apply::EntryOutcome> outcome = chain_->execute(*decoded, waiting ? &header : nullptr);
   if (!outcome) return std::move(outcome).error();
+  if (parts_.observer != nullptr)
+    parts_.observer->applied(entry, outcome->status, *loaded_->store);
   if (outcome->conf_state) {
     parts_.output->raft(ConfApplied{entry.index, std::move(*outcome->conf_state)});
   }
@@ -311,6 +316,7 @@ void ApplyLoop::swap_in() {
   state.applied.store(installed.snapshot.index, std::memory_order_release);
   state.revision.store(store.revision(), std::memory_order_release);
   state.buffered_bytes.store(store.buffered_bytes(), std::memory_order_relaxed);
+  if (parts_.observer != nullptr) parts_.observer->installed(store);
   hub_.restored(store.revision());
   if (leads_) {
     loaded_->lessor.leadership_start(led_from_, parts_.clock->now_ns(),

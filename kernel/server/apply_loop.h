@@ -143,6 +143,18 @@ class ApplyOutput {
   virtual void removed() = 0;
 };
 
+// Watches what is applied; for tests. [apply loop]
+class ApplyObserver {
+ public:
+  virtual ~ApplyObserver() = default;
+  // status: what a caller is told. store: with what the entry changed; the entry's own changes() are
+  // the last ones.
+  virtual void applied(const raft::Entry& entry, const Status& status,
+                       const mvcc::Store& store) = 0;
+  // A snapshot took the place of everything.
+  virtual void installed(const mvcc::Store& store) = 0;
+};
+
 class ApplyLoop final : public Loop<ApplyEvent> {
  public:
   struct Parts {
@@ -153,6 +165,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
     PendingCalls* pending = nullptr;
     const Config* config = nullptr;
     ConnectedSince connected_since;  // any thread; empty: to nobody
+    ApplyObserver* observer = nullptr;
     Logger logger;
   };
   // All of parts outlive the loop. loaded: what start found, with the store open.

@@ -144,6 +144,7 @@ class RaftLoop final : public Loop<RaftEvent> {
   void propose(Proposals proposals);
   // Posts peer messages unless too many bytes of them wait already. False: not taken. [any thread]
   bool offer(PeerMessages messages);
+  const raft::Raft& raft() const { return node_.inner(); }  // for tests, between turns
   // Whether so much waits that no client should propose more. [any thread]
   bool proposals_full() const {
     return proposal_bytes_.load(std::memory_order_relaxed) > kProposalBytesMax;

@@ -114,6 +114,7 @@ void Server::make_loops(Bootstrapped found) {
                                                              .pending = &pending_,
                                                              .config = &config_,
                                                              .connected_since = connected_since(),
+                                                             .observer = events_->apply_observer(),
                                                              .logger = logger_.named("apply")},
                                             std::move(found.state));
   commit_loop_ =
@@ -219,7 +220,7 @@ Status Server::stop(uint64_t drain_ms) {
   if (!failed_.load()) {
     Latch wound_down;
     apply_loop_->post(WindDown{[&] { wound_down.open(); }});
-    wound_down.wait();
+    env_.wait(wound_down);
   }
   frontends_.clear();
   stop_executors();
@@ -245,7 +246,7 @@ void Server::hand_over_leadership() {
   move.deadline_ns = env_.clock().now_ns() + config_.election_ms * 1'000'000;
   hand_over_.store(&move);
   raft_loop_->post(TransferLeader{0});
-  move.done.wait();
+  env_.wait(move.done);
 }
 
 // When another leads, or the deadline has come. [raft loop]

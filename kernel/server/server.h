@@ -41,6 +41,8 @@ class ServerEvents {
   virtual void failed(const Status& status) = 0;
   // The member does not belong to its cluster any more; it should be stopped. At most once.
   virtual void removed() = 0;
+  // For tests: who watches what this member applies. Asked once, at start.
+  virtual ApplyObserver* apply_observer() { return nullptr; }
 };
 
 class Server final : private RaftOutput,
@@ -67,6 +69,8 @@ class Server final : private RaftOutput,
 
   const MemberState& state() const { return state_; }
   MetricRegistry& metrics() { return metrics_; }
+  // For tests, which look between turns.
+  const raft::Raft& raft() const { return raft_loop_->raft(); }
   // For tests: the running front-ends, in the order of the configuration.
   const std::vector<std::unique_ptr<plugin::Frontend>>& frontends() const { return frontends_; }
 

@@ -19,7 +19,18 @@ namespace quorate::test {
 
 class SimDisk final : public FileSystem {
  public:
-  enum class Op { kOpen, kRead, kWrite, kSync, kTruncate, kSyncDir, kRename, kRemove, kCount };
+  enum class Op {
+    kOpen,
+    kRead,
+    kWrite,
+    kSync,
+    kTruncate,
+    kSyncDir,
+    kRename,
+    kRemove,
+    kOther,
+    kCount
+  };
 
   SimDisk();
   ~SimDisk() override;
@@ -31,8 +42,12 @@ class SimDisk final : public FileSystem {
   // Of the calls that change something the next `calls` are done; then all calls fail, as on a
   // machine that is gone, until crash() or kill().
   void stop_after(uint64_t calls) { stop_after_ = calls; }
+  bool is_gone() const { return stop_after_ == 0; }
+  // A call that changes something, of the same machine but not of a file: an engine's write.
+  Status other_write(const std::string& path) { return begin(Op::kOther, path); }
   // Writes that would make all files together exceed this fail with kNoSpace.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
+  void fill() { capacity_ = used_bytes(); }
   void flip_bit(const std::string& path, uint64_t bit);
   // How often `op` was called.
   uint64_t calls(Op op) const { return calls_[static_cast<size_t>(op)]; }

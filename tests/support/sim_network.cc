@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/crc32c.h"
+
 namespace quorate::test {
 namespace {
 
@@ -109,7 +111,36 @@ void SimNetwork::later(uint64_t delay_ns, Action action) {
 }
 
 uint64_t SimNetwork::delay() {
-  return delay_min_ns_ + random_.below(delay_max_ns_ - delay_min_ns_ + 1);
+  const uint64_t ns = delay_min_ns_ + random_.below(delay_max_ns_ - delay_min_ns_ + 1);
+  if (hold_one_in_ == 0 || !random_.one_in(hold_one_in_)) return ns;
+  return ns * (1 + random_.below(100));
+}
+
+uint64_t SimNetwork::delay(const Node& from, const Node& to) {
+  uint64_t ns = delay();
+  if (clogged_.empty()) return ns;
+  const uint64_t now_ns = env_.clock().now_ns();
+  for (const std::string& a : from.urls)
+    for (const std::string& b : to.urls) {
+      const auto clogged = clogged_.find({a, b});
+      if (clogged != clogged_.end() && clogged->second > now_ns) ns += clogged->second - now_ns;
+    }
+  return ns;
+}
+
+void SimNetwork::reset(const std::string& a, const std::string& b) {
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+    Node* const node = node_at(from);
+    Node* const other = node_at(to);
+    if (node == nullptr || other == nullptr) continue;
+    for (auto& [peer, link] : node->links) {
+      if (link.connected_to != other->serial) continue;
+      link.connected_to = 0;
+      later(delay(), [this, serial = node->serial, peer = peer] {
+        if (Node* const still = live(serial)) still->tell_peer(peer, QUORATE_PEER_RESET, "reset");
+      });
+    }
+  }
 }
 
 SimNetwork::Node* SimNetwork::node_of(uint64_t id) {
@@ -137,7 +168,8 @@ bool SimNetwork::passes(const Node& from, const Node& to) const {
 }
 
 void SimNetwork::carry(Node& from, Node& to, Action action) {
-  later(delay(), [this, from = from.serial, to = to.serial, action = std::move(action)] {
+  if (env_.is_gone()) return;
+  later(delay(from, to), [this, from = from.serial, to = to.serial, action = std::move(action)] {
     Node* const sender = live(from);
     Node* const receiver = live(to);
     if (sender == nullptr || receiver == nullptr || receiver->stopped) return;
@@ -285,11 +317,15 @@ struct SimTable {
       for (uint32_t part = 0; part < message.part_count; ++part)
         bytes += view(message.parts[part].bytes);
       const uint64_t from = node.member_id;
-      network.carry(node, *to, [to, from, bytes = std::move(bytes), &network] {
+      const auto deliver = [to, from, bytes = std::move(bytes), &network] {
         ++network.messages_;
+        network.env_.note(crc32c(bytes));
         const quorate_slice whole = slice(bytes);
         to->receiver.on_messages(to->receiver.ctx, from, &whole, 1);
-      });
+      };
+      network.carry(node, *to, deliver);
+      if (network.repeat_one_in_ != 0 && network.random_.one_in(network.repeat_one_in_))
+        network.carry(node, *to, deliver);
     }
   }
 
@@ -355,7 +391,7 @@ struct SimTable {
     Node& node = *of(handle);
     SimNetwork& network = *node.network;
     Node* const other = network.node_of(to);
-    if (other == nullptr || node.stopped) return QUORATE_UNAVAILABLE;
+    if (other == nullptr || node.stopped || network.env_.is_gone()) return QUORATE_UNAVAILABLE;
     auto stream = std::make_shared<Stream>();
     stream->network = &network;
     stream->from = node.serial;
@@ -403,7 +439,7 @@ struct SimTable {
 
   // Hands the receiver what there is, a step at a time.
   static void pump(const std::shared_ptr<Stream>& stream) {
-    if (stream->pumping) return;
+    if (stream->pumping || stream->network->env_.is_gone()) return;
     stream->pumping = true;
     stream->network->later(stream->network->delay(), [stream] {
       stream->pumping = false;

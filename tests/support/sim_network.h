@@ -35,6 +35,7 @@ class SimNetwork {
 
   // By URL, as the servers listen.
   void cut(const std::string& from, const std::string& to) { cut_.insert({from, to}); }
+  void mend(const std::string& from, const std::string& to) { cut_.erase({from, to}); }
   void cut_both(const std::string& a, const std::string& b) {
     cut(a, b);
     cut(b, a);
@@ -45,8 +46,16 @@ class SimNetwork {
     delay_min_ns_ = min;
     delay_max_ns_ = max;
   }
-  // One message in `n` is lost; 0: none.
+  // One message in `n` is lost, comes twice, or takes up to a hundred times as long; 0: none.
   void lose_one_in(uint64_t n) { lose_one_in_ = n; }
+  void repeat_one_in(uint64_t n) { repeat_one_in_ = n; }
+  void hold_one_in(uint64_t n) { hold_one_in_ = n; }
+  // Nothing that `from` says reaches `to` before this time; then all of it does.
+  void clog(const std::string& from, const std::string& to, uint64_t until_ns) {
+    clogged_[{from, to}] = until_ns;
+  }
+  // The connections between the two break, as by a middlebox; both ends hear it, and dial again.
+  void reset(const std::string& a, const std::string& b);
 
   uint64_t messages() const { return messages_; }
   uint64_t snapshots() const { return snapshots_; }
@@ -71,6 +80,7 @@ class SimNetwork {
   bool passes(const Node& from, const Node& to) const;
   void remove(Node* node);
   uint64_t delay();
+  uint64_t delay(const Node& from, const Node& to);
 
   TestEnv& env_;
   Random random_;
@@ -81,7 +91,8 @@ class SimNetwork {
   uint64_t next_token_ = 1;
   std::set<std::pair<std::string, std::string>> cut_;
   uint64_t delay_min_ns_ = 200'000, delay_max_ns_ = 800'000;
-  uint64_t lose_one_in_ = 0;
+  uint64_t lose_one_in_ = 0, repeat_one_in_ = 0, hold_one_in_ = 0;
+  std::map<std::pair<std::string, std::string>, uint64_t> clogged_;
   uint64_t messages_ = 0, snapshots_ = 0;
 };
 

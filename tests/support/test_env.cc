@@ -10,82 +10,127 @@ namespace quorate::test {
 
 class TestExecutor final : public Executor {
  public:
-  explicit TestExecutor(TestEnv* env) : env_(env) {}
+  TestExecutor(TestEnv* env, TestEnv::Thread* thread) : env_(env), thread_(thread) {}
   ~TestExecutor() override { stop(); }
-  void post(Turn* turn) override { post_at(0, turn); }
+  void post(Turn* turn) override { env_->add(0, thread_, turn, 0); }
   void post_at(uint64_t due_ns, Turn* turn) override {
-    if (stopped_) return;
-    env_->add({std::max(due_ns, env_->clock_.now_ns()), this, turn, nullptr});
+    if (thread_->host != nullptr) due_ns = thread_->host->to_world_ns(due_ns);
+    env_->add(due_ns, thread_, turn, 0);
   }
   void stop() override {
     QUORATE_CHECK(!is_current(), "an executor cannot be stopped from a turn of its own");
-    stopped_ = true;
-    env_->drop_of(this);
+    TestEnv::stop(thread_);
   }
-  bool is_current() const override { return env_->current_ == this; }
+  bool is_current() const override { return env_->running_ == thread_; }
 
  private:
   TestEnv* env_;
-  bool stopped_ = false;
+  TestEnv::Thread* thread_;
 };
 
 class TestPool final : public Pool {
  public:
-  explicit TestPool(TestEnv* env) : env_(env) {}
+  TestPool(TestEnv* env, TestEnv::Thread* thread) : env_(env), thread_(thread) {}
   ~TestPool() override { stop(); }
   void submit(std::unique_ptr<Job> job) override {
-    if (stopped_) return;
-    env_->add({env_->clock_.now_ns(), this, nullptr, std::move(job)});
+    if (thread_->stopped) return;
+    const uint64_t number = next_job_++;
+    thread_->jobs.emplace(number, std::move(job));
+    env_->add(0, thread_, nullptr, number);
   }
-  void stop() override {
-    stopped_ = true;
-    env_->drop_of(this);
-  }
+  void stop() override { TestEnv::stop(thread_); }
 
  private:
   TestEnv* env_;
-  bool stopped_ = false;
+  TestEnv::Thread* thread_;
+  uint64_t next_job_ = 1;
 };
 
 TestEnv::TestEnv(uint64_t seed) : random_(seed) {}
 TestEnv::~TestEnv() = default;
 
-void TestEnv::add(Item item) {
-  const auto place =
-      std::upper_bound(items_.begin(), items_.end(), item.due_ns,
-                       [](uint64_t due_ns, const Item& other) { return due_ns < other.due_ns; });
-  items_.insert(place, std::move(item));
+TestEnv::Thread* TestEnv::add_thread(Lane lane, TestHost* host) {
+  Thread& thread = threads_.emplace_back();
+  thread.lane = lane;
+  thread.number = static_cast<uint32_t>(threads_.size());
+  thread.host = host;
+  return &thread;
 }
 
-void TestEnv::drop_of(const void* owner) {
-  // Jobs may touch this queue as they go, so they go last.
-  std::vector<Item> dropped;
-  std::deque<Item> left;
-  for (Item& item : items_) {
-    if (item.owner == owner)
-      dropped.push_back(std::move(item));
-    else
-      left.push_back(std::move(item));
+void TestEnv::stop(Thread* thread) {
+  thread->stopped = true;
+  // Jobs may submit others as they go, which are dropped.
+  const auto dropped = std::move(thread->jobs);
+  thread->jobs.clear();
+}
+
+void TestEnv::add(uint64_t due_ns, Thread* thread, Turn* turn, uint64_t job) {
+  if (thread->stopped) return;
+  const uint32_t tie = ties_ ? static_cast<uint32_t>(ties_->next()) : 0;
+  due_ns = std::max(due_ns, clock_.now_ns());
+  items_.push({due_ns, tie, next_sequence_++, thread, turn, job, false});
+}
+
+void TestEnv::set_pools_run(bool run) {
+  pools_run_ = run;
+  if (!run) return;
+  for (const Item& item : held_) items_.push(item);
+  held_.clear();
+}
+
+// Whether the item's turn cannot begin at its due time; then that is set to when it may.
+bool TestEnv::must_wait(Item& item) {
+  Thread& thread = *item.thread;
+  const uint64_t now_ns = std::max(item.due_ns, clock_.now_ns());
+  const uint64_t due_ns = now_ns;
+  item.due_ns = now_ns;
+  if (!item.in_progress) item.due_ns = std::max(item.due_ns, thread.free_ns);
+  if (thread.host == nullptr) return item.due_ns > due_ns;
+  item.due_ns = std::max(item.due_ns, thread.host->paused_until_ns);
+  if (item.due_ns > due_ns || item.in_progress) return item.due_ns > due_ns;
+  item.in_progress = true;
+  item.due_ns += thread.host->before_ns(thread.lane);
+  thread.free_ns = item.due_ns;
+  return item.due_ns > due_ns;
+}
+
+bool TestEnv::run_next(uint64_t end_ns) {
+  while (!items_.empty() && items_.top().due_ns <= end_ns) {
+    Item item = items_.top();
+    items_.pop();
+    if (item.thread->stopped) continue;
+    if (item.thread->lane == Lane::kPool && !pools_run_) {
+      held_.push_back(item);
+      continue;
+    }
+    if (must_wait(item)) {
+      items_.push(item);
+      continue;
+    }
+    clock_.set_now_ns(item.due_ns);
+    run(item);
+    return true;
   }
-  items_ = std::move(left);
+  return false;
 }
 
-bool TestEnv::run_one() {
-  const auto next = std::find_if(items_.begin(), items_.end(), [&](const Item& item) {
-    return pools_run_ || item.turn != nullptr;
-  });
-  if (next == items_.end() || next->due_ns > clock_.now_ns()) return false;
-  Item item = std::move(*next);
-  items_.erase(next);
-  const void* const before = std::exchange(current_, item.owner);
+void TestEnv::run(const Item& item) {
+  Thread& thread = *item.thread;
+  ++events_;
+  note(clock_.now_ns() ^ (uint64_t{thread.number} << 48));
+  const Thread* const before = std::exchange(running_, &thread);
   if (item.turn != nullptr) {
     item.turn->run();
-  } else if (item.job->step() == Job::Next::kMore) {
-    item.due_ns = clock_.now_ns();
-    add(std::move(item));
+  } else if (const auto job = thread.jobs.find(item.job); job != thread.jobs.end()) {
+    if (job->second->step() == Job::Next::kMore)
+      add(0, &thread, nullptr, item.job);
+    else
+      thread.jobs.erase(item.job);
   }
-  current_ = before;
-  return true;
+  running_ = before;
+  last_ = &thread;
+  if (thread.host != nullptr)
+    thread.free_ns = std::max(thread.free_ns, clock_.now_ns() + thread.host->after_ns(thread.lane));
 }
 
 size_t TestEnv::run_until_idle() {
@@ -96,14 +141,12 @@ size_t TestEnv::run_until_idle() {
 
 void TestEnv::advance_ns(uint64_t ns) {
   const uint64_t end_ns = clock_.now_ns() + ns;
-  run_until_idle();
-  for (;;) {
-    const auto next = std::find_if(items_.begin(), items_.end(), [&](const Item& item) {
-      return pools_run_ || item.turn != nullptr;
-    });
-    if (next == items_.end() || next->due_ns > end_ns) break;
-    clock_.set_now_ns(std::max(clock_.now_ns(), next->due_ns));
-    run_until_idle();
+  size_t at_once = run_until_idle();
+  uint64_t now_ns = clock_.now_ns();
+  while (run_next(end_ns)) {
+    at_once = clock_.now_ns() == now_ns ? at_once + 1 : 0;
+    now_ns = clock_.now_ns();
+    QUORATE_CHECK(at_once < 1'000'000, "turns are posted without end");
   }
   clock_.set_now_ns(end_ns);
 }
@@ -112,12 +155,22 @@ void TestEnv::random_bytes(char* to, size_t size) {
   for (size_t i = 0; i < size; ++i) to[i] = static_cast<char>(random_.next());
 }
 
-std::unique_ptr<Executor> TestEnv::make_executor(std::string_view) {
-  return std::make_unique<TestExecutor>(this);
+std::unique_ptr<Executor> TestEnv::make_executor(std::string_view name) {
+  return make_executor(name, nullptr);
 }
 
-std::unique_ptr<Pool> TestEnv::make_pool(std::string_view, int) {
-  return std::make_unique<TestPool>(this);
+std::unique_ptr<Pool> TestEnv::make_pool(std::string_view name, int) {
+  return make_pool(name, nullptr);
+}
+
+std::unique_ptr<Executor> TestEnv::make_executor(std::string_view name, TestHost* host) {
+  const bool blocks = name == "wal" || name == "commit";
+  return std::make_unique<TestExecutor>(this,
+                                        add_thread(blocks ? Lane::kBlocking : Lane::kLoop, host));
+}
+
+std::unique_ptr<Pool> TestEnv::make_pool(std::string_view, TestHost* host) {
+  return std::make_unique<TestPool>(this, add_thread(Lane::kPool, host));
 }
 
 }  // namespace quorate::test

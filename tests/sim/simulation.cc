@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sim/member.h"
+#include "sim/oracle.h"
+#include "sim/timers.h"
+#include "sim/workload.h"
+#include "support/requests.h"
+
+namespace quorate::sim {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kStartNs = 60'000 * kMs;     // until every member is ready
+constexpr uint64_t kLivenessNs = 60'000 * kMs;  // from the healing until all goes on
+constexpr uint64_t kLeasesNs = 40'000 * kMs;    // until the last lease is gone
+constexpr int64_t kDriftPpmMax = 50'000;
+
+// What a run is made of, all by its seed.
+struct Plan {
+  size_t members = 3;
+  uint64_t heartbeat_ms = 100, election_ms = 1000;
+  uint64_t disk_delay_ns = 2 * kMs;
+  uint64_t wal_segment_bytes = 256 << 10;
+  uint64_t log_memory_bytes_max = 64 << 20;
+  uint64_t wal_keep_bytes_max = uint64_t{1} << 30;
+  uint64_t freeze_interval_ms = 100;
+  bool durable_engine = true;
+  bool drift = false;
+  bool minority_stays_down = false;
+  WorkloadConfig workload;
+  ScheduleConfig schedule;
+
+  explicit Plan(Random& random) {
+    const uint64_t size = random.below(10);
+    members = size < 6 ? 3 : size < 8 ? 5 : size == 8 ? 1 : 2;
+    switch (random.below(4)) {
+      case 0:
+        heartbeat_ms = 20;
+        election_ms = 200;
+        break;
+      case 1:
+        heartbeat_ms = 50;
+        election_ms = 500;
+        break;
+      default: break;
+    }
+    disk_delay_ns = (1 + random.below(8)) * kMs;
+    // Rare paths by small limits: rotation, entries from the log, snapshots.
+    if (random.one_in(2)) wal_segment_bytes = 64 << 10;
+    if (random.one_in(2)) log_memory_bytes_max = 1 << (8 + random.below(8));
+    if (random.one_in(2)) wal_keep_bytes_max = 64 << 10;
+    if (random.one_in(3)) freeze_interval_ms = 1 + random.below(30);
+    if (random.one_in(3)) freeze_interval_ms = 1000;
+    durable_engine = !random.one_in(8);
+    drift = random.one_in(4);
+    minority_stays_down = members > 2 && random.one_in(3);
+    workload.clients = 2 + random.below(5);
+    workload.watchers = 1 + random.below(4);
+    workload.think_ns_max = (5 + random.below(60)) * kMs;
+    workload.keys = 2 + random.below(7);
+    workload.value_bytes_max = random.one_in(4) ? 4000 : 100;
+    workload.drift_ppm_max = drift ? kDriftPpmMax : 0;
+    schedule.members = members;
+    schedule.length_ns = (6000 + random.below(9000)) * kMs;
+    schedule.gap_ns = (100 + random.below(random.one_in(2) ? 400 : 2000)) * kMs;
+    // A few kinds a run find more together than all of them thinly spread.
+    schedule.kinds = random.next() & random.next();
+    if (random.one_in(4)) schedule.kinds = ~uint64_t{0};
+  }
+};
+
+class Tracer final : public LogSink {
+ public:
+  Tracer(const Clock& clock, bool on) : clock_(clock), on_(on) {}
+  bool enabled(LogLevel level) const override { return on_ && level != LogLevel::kDebug; }
+  void write(LogLevel, std::string_view component, std::string_view text) override {
+    if (on_)
+      fmt::print(stderr, "{:>9.3f} ms  {}: {}\n", static_cast<double>(clock_.now_ns()) / 1e6,
+                 component, text);
+  }
+
+ private:
+  const Clock& clock_;
+  const bool on_;
+};
+
+class Simulation final : private Cluster {
+ public:
+  explicit Simulation(const Options& options)
+      : options_(options),
+        verdicts_(options.verdicts),
+        random_(options.seed),
+        plan_(random_),
+        schedule_(draw_schedule(plan_.schedule, random_)),
+        env_(random_.next()),
+        tracer_(env_.clock(), options.trace),
+        network_(env_, random_.next()),
+        timers_(env_),
+        oracle_(env_, verdicts_),
+        workload_(env_, timers_, *this, oracle_, verdicts_, plan_.workload, random_.next()) {
+    env_.shuffle_ties(random_.next());
+    env_.advance_ns(1'000'000);
+    for (size_t i = 0; i < plan_.members; ++i) add_member();
+    for (const auto& member : members_)
+      for (size_t i = 0; i < plan_.members; ++i)
+        member->config.initial_cluster.push_back({SimMember::name_of(i), {SimMember::url_of(i)}});
+  }
+  ~Simulation() override {
+    // Clients and watchers are told of the end while they still are.
+    for (const auto& member : members_)
+      if (member->runs()) member->kill();
+  }
+
+  RunResult run() {
+    const uint64_t start_ns = now();
+    for (size_t i = 0; i < members_.size(); ++i) start(i);
+    if (run_until(kStartNs, [&] { return all_ready(); })) {
+      schedule_faults();
+      workload_.start();
+      run_for(plan_.schedule.length_ns);
+      if (verdicts_.clean()) prove_liveness();
+      if (verdicts_.clean()) workload_.judge();
+    } else if (verdicts_.clean()) {
+      verdicts_.add(Checker::kLiveness, now(), "the founded cluster did not get ready");
+    }
+    RunResult result;
+    result.seed = options_.seed;
+    result.violations = verdicts_.violations();
+    result.schedule = schedule_;
+    result.trace_hash = env_.trace();
+    result.events = env_.events();
+    result.simulated_ns = now() - start_ns;
+    result.calls = workload_.calls_done();
+    result.unknown_calls = workload_.calls_unknown();
+    result.watch_events = workload_.watch_events();
+    result.entries = oracle_.entries();
+    result.starts = starts_;
+    result.snapshots = network_.snapshots();
+    result.faults = faults_;
+    return result;
+  }
+
+ private:
+  uint64_t now() { return env_.clock().now_ns(); }
+  size_t size() const override { return members_.size(); }
+  SimMember& member(size_t i) override { return *members_[i]; }
+
+  void add_member() {
+    const size_t i = members_.size();
+    members_.push_back(std::make_unique<SimMember>(
+        SimMember::Parts{.world = &env_,
+                         .network = &network_,
+                         .timers = &timers_,
+                         .oracle = &oracle_,
+                         .verdicts = &verdicts_,
+                         .engine = options_.engine.table,
+                         .durable_engine = plan_.durable_engine || !options_.engine.in_memory,
+                         .engine_in_memory = options_.engine.in_memory,
+                         .real_dir = fmt::format("{}/{}.{}", options_.real_dir, options_.seed, i),
+                         .logger = Logger(&tracer_, "")},
+        i, random_.next()));
+    SimMember& member = *members_.back();
+    server::Config& config = member.config;
+    config.heartbeat_ms = plan_.heartbeat_ms;
+    config.election_ms = plan_.election_ms;
+    config.wal_segment_bytes = plan_.wal_segment_bytes;
+    config.log_memory_bytes_max = plan_.log_memory_bytes_max;
+    config.wal_keep_bytes_max = plan_.wal_keep_bytes_max;
+    config.freeze_interval_ms = plan_.freeze_interval_ms;
+    member.machine.set_disk_delay_ns(plan_.disk_delay_ns);
+    member.machine.set_turn_ns(30'000);
+    if (plan_.drift)
+      member.machine.set_drift_ppm(static_cast<int64_t>(random_.below(2 * kDriftPpmMax + 1)) -
+                                   kDriftPpmMax);
+    wanted_.push_back(true);
+  }
+
+  bool all_ready() const {
+    return std::all_of(members_.begin(), members_.end(),
+                       [](const auto& member) { return member->is_ready(); });
+  }
+
+  // ------------------------------------------------------------ the run
+
+  // Runs until `condition` or for `ns`; false: the condition never came, or a checker spoke.
+  template <typename Condition>
+  bool run_until(uint64_t ns, Condition condition) {
+    const uint64_t end_ns = now() + ns;
+    uint64_t look_ns = now();
+    while (verdicts_.clean()) {
+      if (now() >= look_ns) {
+        if (condition()) return true;
+        look_ns = now() + 5 * kMs;
+      }
+      if (!env_.run_next(end_ns)) return condition();
+      look();
+    }
+    return false;
+  }
+  void run_for(uint64_t ns) {
+    run_until(ns, [] { return false; });
+  }
+
+  // After each event, at what it touched.
+  void look() {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      SimMember& member = *members_[i];
+      if (!member.runs()) continue;
+      if (member.machine.is_gone()) {
+        down(i, random_.one_in(2) ? Down::kPowerLoss : Down::kKill);
+        start_after(i, at_call_ns_[i]);
+      } else if (!member.failure().ok()) {
+        if (!member.failure_expected())
+          verdicts_.add(
+              Checker::kMember, now(),
+              fmt::format("member {} ended by itself: {}", i, member.failure().to_string()));
+        down(i, Down::kKill);
+        start_after(i, 500 * kMs);
+      }
+    }
+    test::TestHost* const host = env_.last_host();
+    if (host == nullptr || env_.last_lane() != test::Lane::kLoop) return;
+    for (size_t i = 0; i < members_.size(); ++i)
+      if (&members_[i]->machine == host && members_[i]->runs())
+        oracle_.look_at(i, members_[i]->server().raft());
+  }
+
+  // ------------------------------------------------------------ members
+
+  enum class Down { kPowerLoss, kKill };
+  void down(size_t i, Down how) {
+    SimMember& member = *members_[i];
+    if (!member.runs() || member.stopping()) return;
+    if (how == Down::kPowerLoss)
+      member.crash(random_.next());
+    else
+      member.kill();
+  }
+  void start_after(size_t i, uint64_t ns) {
+    timers_.after(ns + 1, [this, i] { start(i); });
+  }
+  void start(size_t i) {
+    SimMember& member = *members_[i];
+    if (member.runs() || member.stopping() || !wanted_[i]) return;
+    ++starts_;
+    const bool excused = member.failure_expected();
+    const Status status = member.start();
+    if (status.ok()) return;
+    if (!excused)
+      verdicts_.add(Checker::kMember, now(),
+                    fmt::format("member {} refused to start: {}", i, status.to_string()));
+    member.kill();
+    start_after(i, 500 * kMs);
+  }
+
+  // ------------------------------------------------------------ faults
+
+  void schedule_faults() {
+    at_call_ns_.assign(members_.size(), 0);
+    for (size_t number = 0; number < schedule_.size(); ++number) {
+      if (options_.faults && !options_.faults->contains(number)) continue;
+      timers_.after(schedule_[number].at_ns + 1, [this, number] {
+        if (!healed_) inject(number);
+      });
+    }
+  }
+  static std::string url(size_t i) { return SimMember::url_of(i); }
+  void cut(size_t from, size_t to, uint64_t ns) {
+    if (from == to) return;
+    network_.cut(url(from), url(to));
+    timers_.after(ns, [this, from, to] { network_.mend(url(from), url(to)); });
+  }
+  template <typename Undo>
+  void undo_after(uint64_t ns, Undo undo) {
+    timers_.after(ns, std::move(undo));
+  }
+
+  void inject(size_t number) {
+    const Fault& fault = schedule_[number];
+    const size_t a = fault.a, b = fault.b;
+    SimMember& member = *members_[a];
+    if (options_.trace)
+      fmt::print(stderr, "{:>9.3f} ms  fault {}: {}\n", static_cast<double>(now()) / 1e6, number,
+                 to_text(fault));
+    env_.note(number);
+    ++faults_[static_cast<size_t>(fault.kind)];
+    switch (fault.kind) {
+      case FaultKind::kPowerLoss:
+      case FaultKind::kKill:
+        if (!member.runs()) break;
+        down(a, fault.kind == FaultKind::kKill ? Down::kKill : Down::kPowerLoss);
+        start_after(a, fault.ns);
+        break;
+      case FaultKind::kCrashAtCall:
+        if (!member.runs()) break;
+        at_call_ns_[a] = fault.ns;
+        member.machine.disk().stop_after(fault.number + 1);
+        break;
+      case FaultKind::kStop:
+        if (!member.is_ready() || member.stopping()) break;
+        static_cast<void>(member.stop());
+        start_after(a, fault.ns);
+        break;
+      case FaultKind::kPause: member.machine.paused_until_ns = now() + fault.ns; break;
+      case FaultKind::kCut: cut(a, b, fault.ns); break;
+      case FaultKind::kIsolate:
+        for (size_t i = 0; i < members_.size(); ++i) {
+          cut(a, i, fault.ns);
+          cut(i, a, fault.ns);
+        }
+        break;
+      case FaultKind::kDeaf:
+        for (size_t i = 0; i < members_.size(); ++i) cut(i, a, fault.ns);
+        break;
+      case FaultKind::kMute:
+        for (size_t i = 0; i < members_.size(); ++i) cut(a, i, fault.ns);
+        break;
+      case FaultKind::kSplit:
+        for (size_t i = 0; i < members_.size(); ++i)
+          for (size_t j = 0; j < members_.size(); ++j)
+            if (((fault.number >> i) & 1) != ((fault.number >> j) & 1)) cut(i, j, fault.ns);
+        break;
+      case FaultKind::kClog:
+        if (a != b) network_.clog(url(a), url(b), now() + fault.ns);
+        break;
+      case FaultKind::kReset:
+        if (a != b) network_.reset(url(a), url(b));
+        break;
+      case FaultKind::kLossy:
+        network_.lose_one_in(fault.number);
+        network_.hold_one_in(fault.number);
+        undo_after(fault.ns, [this] {
+          network_.lose_one_in(0);
+          network_.hold_one_in(0);
+        });
+        break;
+      case FaultKind::kRepeating:
+        network_.repeat_one_in(fault.number);
+        undo_after(fault.ns, [this] { network_.repeat_one_in(0); });
+        break;
+      case FaultKind::kSlowNetwork:
+        network_.set_delay_ns(200'000, fault.number * kMs);
+        undo_after(fault.ns, [this] { network_.set_delay_ns(200'000, 800'000); });
+        break;
+      case FaultKind::kSlowDisk:
+        member.machine.set_disk_delay_ns(fault.number * kMs);
+        undo_after(fault.ns,
+                   [this, &member] { member.machine.set_disk_delay_ns(plan_.disk_delay_ns); });
+        break;
+      case FaultKind::kHeldDisk: member.machine.hold_disk_until(now() + fault.ns); break;
+      case FaultKind::kSyncFails:
+      case FaultKind::kWriteFails:
+        if (!member.runs()) break;
+        member.machine.disk().fail(fault.kind == FaultKind::kSyncFails ? test::SimDisk::Op::kSync
+                                                                       : test::SimDisk::Op::kWrite,
+                                   1, Code::kIoError);
+        member.expect_failure();
+        break;
+      case FaultKind::kDiskFull:
+        if (!member.runs()) break;
+        member.machine.disk().fill();
+        member.expect_failure();
+        undo_after(fault.ns, [&member] { member.machine.disk().set_capacity(~uint64_t{0}); });
+        break;
+      case FaultKind::kEngineFails:
+        if (!member.runs()) break;
+        member.engines.fail_next_write(QUORATE_IO_ERROR);
+        member.expect_failure();
+        break;
+      case FaultKind::kSlowMember:
+        member.machine.set_turn_ns(fault.number * 1000);
+        undo_after(fault.ns, [&member] { member.machine.set_turn_ns(30'000); });
+        break;
+      case FaultKind::kWallJump:
+        member.machine.jump_wall_ms(static_cast<int64_t>(fault.number) - (int64_t{1} << 31));
+        break;
+      case FaultKind::kMoveLeader:
+        if (!member.runs()) break;
+        static_cast<void>(members_[b]->call(test::request([&](schema::Request::Builder root) {
+                                              root.initMaintenance().setMoveLeader(
+                                                  member.state().member_id);
+                                            }),
+                                            1000, nullptr));
+        break;
+      case FaultKind::kCount: break;
+    }
+  }
+
+  // ------------------------------------------------------------ liveness
+
+  // Everything is whole again, but for a minority that stays away.
+  void heal() {
+    healed_ = true;
+    network_.heal();
+    network_.lose_one_in(0);
+    network_.hold_one_in(0);
+    network_.repeat_one_in(0);
+    network_.set_delay_ns(200'000, 800'000);
+    const size_t away = plan_.minority_stays_down ? (members_.size() - 1) / 2 : 0;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      SimMember& member = *members_[i];
+      member.machine.set_disk_delay_ns(plan_.disk_delay_ns);
+      member.machine.hold_disk_until(0);
+      member.machine.set_turn_ns(30'000);
+      member.machine.disk().set_capacity(~uint64_t{0});
+      if (i < away) {
+        wanted_[i] = false;
+        down(i, Down::kPowerLoss);
+      } else {
+        start(i);
+      }
+    }
+  }
+
+  std::string who_is_not_ready() {
+    for (size_t i = 0; i < members_.size(); ++i)
+      if (wanted_[i] && !members_[i]->is_ready()) return fmt::format("member {} is not ready", i);
+    return {};
+  }
+  // Nobody has anything left to do.
+  std::string what_is_left() {
+    if (!workload_.idle()) return "a client still waits for its answer";
+    uint64_t applied = 0;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (!wanted_[i]) continue;
+      SimMember& member = *members_[i];
+      if (!member.is_ready()) return fmt::format("member {} is not ready", i);
+      if (member.outstanding() != 0)
+        return fmt::format("member {} owes {} answers", i, member.outstanding());
+      const uint64_t index = member.state().applied.load();
+      if (index < member.state().commit.load() || (applied != 0 && applied != index))
+        return fmt::format("member {} has applied {} of {}", i, index,
+                           std::max(applied, member.state().commit.load()));
+      applied = index;
+    }
+    if (applied < oracle_.entries()) return "what was applied once is not applied everywhere";
+    return workload_.what_is_missing(oracle_.revision());
+  }
+
+  void prove_liveness() {
+    workload_.pause();
+    heal();
+    if (!run_until(kLivenessNs, [&] { return who_is_not_ready().empty(); }))
+      return late("to be ready", who_is_not_ready());
+    workload_.last_round();
+    if (!run_until(kLivenessNs, [&] { return what_is_left().empty(); }))
+      return late("to go on", what_is_left());
+    workload_.stop_renewing();
+    if (!run_until(kLeasesNs, [&] { return workload_.overdue_lease().empty(); }))
+      return late("to let leases end", workload_.overdue_lease());
+    if (!run_until(kLivenessNs, [&] { return what_is_left().empty(); }))
+      return late("to say so", what_is_left());
+  }
+  void late(const char* what, const std::string& why) {
+    if (verdicts_.clean())
+      verdicts_.add(Checker::kLiveness, now(),
+                    fmt::format("the healed cluster takes too long {}: {}", what, why));
+  }
+
+  const Options& options_;
+  Verdicts verdicts_;
+  Random random_;
+  const Plan plan_;
+  const std::vector<Fault> schedule_;
+  test::TestEnv env_;
+  Tracer tracer_;
+  test::SimNetwork network_;
+  Timers timers_;
+  Oracle oracle_;
+  std::vector<std::unique_ptr<SimMember>> members_;
+  Workload workload_;
+  std::vector<bool> wanted_;          // by member: it should run
+  std::vector<uint64_t> at_call_ns_;  // by member: how long it is away after a crash at a call
+  bool healed_ = false;
+  uint64_t starts_ = 0;
+  std::array<uint64_t, static_cast<size_t>(FaultKind::kCount)> faults_{};
+};
+
+}  // namespace
+
+RunResult run(const Options& options) {
+  return Simulation(options).run();
+}
+
+std::vector<Fault> schedule_of(uint64_t seed) {
+  Random random(seed);
+  const Plan plan(random);
+  return draw_schedule(plan.schedule, random);
+}
+
+}  // namespace quorate::sim
