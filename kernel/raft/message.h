@@ -40,6 +40,7 @@ const char* message_type_name(MessageType type);
 //  MsgAppResp: index is the acknowledged (or, rejected, the refused previous) index; when rejected
 //    reject_hint and log_term name the last place where the logs may agree.
 //  MsgVote, MsgPreVote: log_term and index of the candidate's last entry.
+//  MsgProp: context is its number at the member that it comes from, 0 for none.
 //  MsgHeartbeat, MsgReadIndex and their answers: context is the read request's id, 0 for none.
 //  MsgSnap: snapshot. Sent by a leader it asks the leader's server for a stream of its store, and
 //    the snapshot in it is only a first word; the receiving server steps it with the one that the

@@ -23,6 +23,7 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
 
 // A leader's death shows at once when its connections are reset; not all of its followers shall
 // campaign in the same moment.
+constexpr int kForwardedCountBits = 40;
 constexpr uint64_t kHasteNsMin = 10'000'000;
 constexpr uint64_t kHasteNsMax = 60'000'000;
 
@@ -41,6 +42,7 @@ RaftLoop::RaftLoop(Executor* executor, const Parts& parts, raft::RawNode node,
       tick_ns_(parts.tick_ms * 1'000'000),
       logger_(parts.logger),
       random_(parts.seed),
+      next_forwarded_(parts.first_read_id),
       next_read_id_(parts.first_read_id) {
   note_configuration(conf_state);
 }
@@ -118,11 +120,28 @@ void RaftLoop::take(LeaderRequest& event) {
 
 void RaftLoop::take(PeerMessages& event) {
   for (raft::Message& message : event.messages) {
+    if (is_repeated(message)) continue;
     queue_forwarded_changes(message);
     if (message.type == raft::MessageType::kMsgSnap) stepped_.push_back(message.snapshot->id());
     step(std::move(message));
   }
   peer_bytes_.fetch_sub(event.bytes, std::memory_order_relaxed);
+}
+
+// Numbers are a start by chance in the upper part and a count in the lower, as those of requests.
+bool RaftLoop::is_repeated(const raft::Message& message) {
+  if (message.type != raft::MessageType::kMsgProp || message.context == 0) return false;
+  constexpr uint64_t kCount = (uint64_t{1} << kForwardedCountBits) - 1;
+  ForwardedFrom& origin = forwarded_from_[message.from];
+  if (const uint64_t start = message.context & ~kCount; start != origin.start)
+    origin = {start, ReplayWindow()};
+  return !origin.numbers.is_new(message.context & kCount);
+}
+
+void RaftLoop::number_proposals(std::vector<raft::Message>& messages) {
+  for (raft::Message& message : messages)
+    if (message.type == raft::MessageType::kMsgProp && message.context == 0)
+      message.context = next_forwarded_++;
 }
 
 void RaftLoop::take(PeerEvent& event) {
@@ -336,6 +355,7 @@ void RaftLoop::finish_read_round(const raft::ReadState& state) {
 }
 
 void RaftLoop::hand_over(raft::Ready ready) {
+  number_proposals(ready.messages);
   if (!ready.messages.empty()) output_->send(std::move(ready.messages));
   if (ready.append.snapshot) snapshots_.push_back(*ready.append.snapshot);
   if (!ready.append.empty()) output_->append(std::move(ready.append));

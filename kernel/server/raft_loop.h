@@ -8,11 +8,13 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <variant>
 #include <vector>
 
 #include "base/log.h"
 #include "base/random.h"
+#include "base/replay_window.h"
 #include "cluster/member.h"
 #include "env/loop.h"
 #include "raft/raw_node.h"
@@ -130,7 +132,7 @@ class RaftLoop final : public Loop<RaftEvent> {
     RaftOutput* output = nullptr;
     raft::NodeId self = 0;
     uint64_t tick_ms = 0;
-    uint64_t first_read_id = 0;  // of the read-index rounds, unique per start
+    uint64_t first_read_id = 0;  // of read-index rounds and forwarded proposals, unique per start
     uint64_t seed = 0;           // of the haste after a leader's death
     Logger logger;
   };
@@ -165,6 +167,8 @@ class RaftLoop final : public Loop<RaftEvent> {
   void take(Applied& event);
   void take(ConfApplied& event);
   void step(raft::Message message);
+  void number_proposals(std::vector<raft::Message>& messages);
+  bool is_repeated(const raft::Message& message);
   void tick_if_due();
   void campaign_if_due();
   void note_log_needed();
@@ -198,6 +202,13 @@ class RaftLoop final : public Loop<RaftEvent> {
   std::vector<Question> questions_again_;    // for the next tick
   std::vector<ReadWaiter> waiting_reads_;    // for the next round
   std::vector<ReadWaiter> round_;            // in flight
+  // A forwarded proposal that comes twice must not take effect twice.
+  struct ForwardedFrom {
+    uint64_t start = 0;  // of the member's process
+    ReplayWindow numbers;
+  };
+  std::map<raft::NodeId, ForwardedFrom> forwarded_from_;
+  uint64_t next_forwarded_;
   uint64_t next_read_id_;
   uint64_t round_id_ = 0;  // 0: no round in flight
   raft::SoftState soft_state_;

@@ -78,7 +78,9 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   const Status& failure() const { return failure_; }
   // A fault was injected that may make this process fail, or the next one refuse to start.
   void expect_failure() { failure_expected_ = true; }
-  bool failure_expected() const { return failure_expected_; }
+  // Until its disk has room again.
+  void set_disk_full(bool full) { disk_full_ = full; }
+  bool failure_expected() const { return failure_expected_ || disk_full_; }
 
   // Nothing is sent while no process runs: the call fails at once, later.
   std::shared_ptr<Call> call(const Bytes& request, uint64_t timeout_ms,
@@ -127,7 +129,7 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   std::unique_ptr<server::Server> server_;
   uint64_t process_ = 0;
   bool ready_ = false, removed_ = false, stopping_ = false, dying_ = false;
-  bool failure_expected_ = false;
+  bool failure_expected_ = false, disk_full_ = false;
   Status failure_;
   std::map<uint64_t, std::shared_ptr<Call>> calls_;
   uint64_t next_call_ = 1;

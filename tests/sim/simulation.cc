@@ -252,6 +252,10 @@ class Simulation final : private Cluster {
     const bool excused = member.failure_expected();
     const Status status = member.start();
     if (status.ok()) return;
+    if (member.machine.is_gone()) {
+      members_[i]->crash(random_.next());  // the power went while it started
+      return start_after(i, 500 * kMs);
+    }
     if (!excused)
       verdicts_.add(Checker::kMember, now(),
                     fmt::format("member {} refused to start: {}", i, status.to_string()));
@@ -275,6 +279,12 @@ class Simulation final : private Cluster {
     if (from == to) return;
     network_.cut(url(from), url(to));
     timers_.after(ns, [this, from, to] { network_.mend(url(from), url(to)); });
+  }
+  void give_room(size_t i) {
+    members_[i]->machine.disk().set_capacity(~uint64_t{0});
+    // What had failed already may still end the process.
+    if (members_[i]->runs()) members_[i]->expect_failure();
+    members_[i]->set_disk_full(false);
   }
   template <typename Undo>
   void undo_after(uint64_t ns, Undo undo) {
@@ -365,8 +375,8 @@ class Simulation final : private Cluster {
       case FaultKind::kDiskFull:
         if (!member.runs()) break;
         member.machine.disk().fill();
-        member.expect_failure();
-        undo_after(fault.ns, [&member] { member.machine.disk().set_capacity(~uint64_t{0}); });
+        member.set_disk_full(true);
+        undo_after(fault.ns, [this, a] { give_room(a); });
         break;
       case FaultKind::kEngineFails:
         if (!member.runs()) break;
@@ -408,7 +418,7 @@ class Simulation final : private Cluster {
       member.machine.set_disk_delay_ns(plan_.disk_delay_ns);
       member.machine.hold_disk_until(0);
       member.machine.set_turn_ns(30'000);
-      member.machine.disk().set_capacity(~uint64_t{0});
+      give_room(i);
       if (i < away) {
         wanted_[i] = false;
         down(i, Down::kPowerLoss);

@@ -48,6 +48,7 @@ struct SimNetwork::Node {
     uint64_t connected_to = 0;  // serial
     uint64_t cut_since_ns = 0;
     bool refused = false;
+    uint64_t last_ns[2] = {0, 0};  // when the last message of a channel comes
   };
   std::map<uint64_t, Link> links;  // by member id
 
@@ -111,12 +112,15 @@ void SimNetwork::later(uint64_t delay_ns, Action action) {
 }
 
 uint64_t SimNetwork::delay() {
-  const uint64_t ns = delay_min_ns_ + random_.below(delay_max_ns_ - delay_min_ns_ + 1);
-  if (hold_one_in_ == 0 || !random_.one_in(hold_one_in_)) return ns;
-  return ns * (1 + random_.below(100));
+  return delay_min_ns_ + random_.below(delay_max_ns_ - delay_min_ns_ + 1);
 }
 
-uint64_t SimNetwork::delay(const Node& from, const Node& to) {
+uint64_t SimNetwork::extra_delay() {
+  if (hold_one_in_ == 0 || !random_.one_in(hold_one_in_)) return 0;
+  return delay() * (1 + random_.below(100));
+}
+
+uint64_t SimNetwork::delay_of(const Node& from, const Node& to) {
   uint64_t ns = delay();
   if (clogged_.empty()) return ns;
   const uint64_t now_ns = env_.clock().now_ns();
@@ -168,8 +172,12 @@ bool SimNetwork::passes(const Node& from, const Node& to) const {
 }
 
 void SimNetwork::carry(Node& from, Node& to, Action action) {
+  carry_at(env_.clock().now_ns() + delay_of(from, to) + extra_delay(), from, to, std::move(action));
+}
+
+void SimNetwork::carry_at(uint64_t due_ns, Node& from, Node& to, Action action) {
   if (env_.is_gone()) return;
-  later(delay(from, to), [this, from = from.serial, to = to.serial, action = std::move(action)] {
+  clockwork_->add(due_ns, [this, from = from.serial, to = to.serial, action = std::move(action)] {
     Node* const sender = live(from);
     Node* const receiver = live(to);
     if (sender == nullptr || receiver == nullptr || receiver->stopped) return;
@@ -323,9 +331,13 @@ struct SimTable {
         const quorate_slice whole = slice(bytes);
         to->receiver.on_messages(to->receiver.ctx, from, &whole, 1);
       };
-      network.carry(node, *to, deliver);
+      // One after the other on each channel, as transports must; only what comes again, or is held
+      // by a fault, comes out of order.
+      uint64_t& last_ns = link->second.last_ns[message.channel != 0];
+      last_ns = std::max(last_ns, network.env_.clock().now_ns() + network.delay_of(node, *to));
+      network.carry_at(last_ns + network.extra_delay(), node, *to, deliver);
       if (network.repeat_one_in_ != 0 && network.random_.one_in(network.repeat_one_in_))
-        network.carry(node, *to, deliver);
+        network.carry_at(last_ns + network.extra_delay(), node, *to, deliver);
     }
   }
 

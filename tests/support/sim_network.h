@@ -70,6 +70,7 @@ class SimNetwork {
   void later(uint64_t delay_ns, Action action);
   // Runs `action` when what `from` says has come to `to`, if it comes, and both still live.
   void carry(Node& from, Node& to, Action action);
+  void carry_at(uint64_t due_ns, Node& from, Node& to, Action action);
   // A question to an address comes from a host that waits for the answer, outside of all turns.
   void run_until_answered(uint64_t serial, uint64_t token);
   void look_at_links();
@@ -80,7 +81,8 @@ class SimNetwork {
   bool passes(const Node& from, const Node& to) const;
   void remove(Node* node);
   uint64_t delay();
-  uint64_t delay(const Node& from, const Node& to);
+  uint64_t extra_delay();
+  uint64_t delay_of(const Node& from, const Node& to);
 
   TestEnv& env_;
   Random random_;
