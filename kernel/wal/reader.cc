@@ -21,7 +21,7 @@ class Window final : public RecordSink {
 
   Status on_entry(raft::Entry entry) override {
     if (entry.index < first_) {
-      entries_.clear();
+      cut();
     } else if (entry.index <= first_ + entries_.size()) {
       entries_.resize(entry.index - first_);
       entries_.push_back(std::move(entry));
@@ -30,10 +30,14 @@ class Window final : public RecordSink {
   }
   Status on_hard_state(const raft::HardState&) override { return Status(); }
   Status on_snapshot(raft::SnapshotMeta snapshot) override {
-    if (snapshot.index >= first_) entries_.clear();
+    if (snapshot.index < first_) return Status();
+    cut_ = true;
+    entries_.clear();
     return Status();
   }
 
+  // What was written took the first entry off the log: a snapshot, or another entry before it.
+  bool was_cut() const { return cut_ && entries_.empty(); }
   uint64_t bytes() const {
     uint64_t bytes = 0;
     for (const raft::Entry& entry : entries_) bytes += entry.payload.size();
@@ -51,7 +55,13 @@ class Window final : public RecordSink {
   }
 
  private:
+  void cut() {
+    cut_ |= !entries_.empty();
+    entries_.clear();
+  }
+
   const raft::Index first_;
+  bool cut_ = false;
   std::vector<raft::Entry> entries_;
 };
 
@@ -99,6 +109,7 @@ Result<std::vector<raft::Entry>> read(FileSystem& files, const std::string& dir,
   size_t next = at - 1;
   for (; next < sealed.size() && window.bytes() < bytes_max; ++next)
     QUORATE_TRY(read_sealed(files, dir + "/" + segment_name(sealed[next].number), window));
+  if (window.was_cut()) return absent;
   raft::Index end = ~raft::Index{0};
   for (; next < sealed.size(); ++next) end = std::min(end, sealed[next].written.first);
   std::vector<raft::Entry> entries = window.take(end, bytes_max);

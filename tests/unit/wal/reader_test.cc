@@ -74,7 +74,20 @@ TEST_CASE("a snapshot record starts a window anew", "[wal]") {
   REQUIRE(f.wal->sync().ok());
   f.append_synced(entries(2, 113, 120, 3900));
   CHECK(f.text(102, 1) == "2:102");
-  CHECK(f.text(50, 1) == "corrupt");
+  CHECK(f.text(50, 1) == "compacted");
+}
+
+TEST_CASE("what a snapshot took off the log in the segment that wrote it is gone", "[wal]") {
+  ReaderFixture f;
+  f.append_synced(entries(1, 1, 5, 1000));
+  raft::Append append = append_of(entries(2, 21, 24, 3000));
+  append.snapshot = raft::SnapshotMeta{20, 2, {}};
+  f.wal->append(append);
+  REQUIRE(f.wal->sync().ok());
+  f.append_synced(entries(2, 25, 40, 3000));
+  REQUIRE(f.segment_files().size() > 1);
+  CHECK(f.text(3) == "compacted");
+  CHECK(f.text(21, 1) == "2:21");
 }
 
 TEST_CASE("damage in a sealed segment is told", "[wal]") {
