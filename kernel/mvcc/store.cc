@@ -181,7 +181,6 @@ void Store::compact(int64_t revision) {
   index_.set_compacted(revision);
   applied_.compact_scheduled = revision;
   applied_dirty_ = true;
-  compacted_batch_ = 0;
   char bytes[8];
   set_le(bytes, revision);
   hash_small(kHashCompact, storage::Bucket::kMeta, {bytes, 8}, {});

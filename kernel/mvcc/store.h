@@ -127,8 +127,12 @@ class Store {
   // One slice of the work that a compaction leaves: at most `keys_max` keys of the index. True:
   // call again soon; false: there is nothing to do, or pins hold it back (call at the next tick).
   bool sweep(uint64_t now_ns, size_t keys_max);
-  // The batch whose commit_done() makes the last compaction physical; 0 while the sweep runs.
-  uint64_t compacted_batch() const { return compacted_batch_; }
+  // The engine holds nothing any more of what the last compaction drops; one that another process
+  // swept, or that came with a snapshot, included.
+  bool compaction_written() const {
+    return applied_.compact_finished >= applied_.compact_scheduled &&
+           compacted_batch_ <= written_batch_;
+  }
 
  private:
   friend class WriteTxn;
@@ -172,7 +176,7 @@ class Store {
   int64_t sweep_at_ = kNeverCompacted;
   std::string sweep_cursor_;
   std::vector<Dropped> dropped_;  // of one slice
-  uint64_t compacted_batch_ = 0;
+  uint64_t compacted_batch_ = 0;  // that holds the end of the last sweep
 };
 
 }  // namespace quorate::mvcc

@@ -181,8 +181,7 @@ Status ApplyLoop::apply_entry(const raft::Entry& entry) {
   const apply::ReplyHeader header = parts_.state->header();
   Result<apply::EntryOutcome> outcome = chain_->execute(*decoded, waiting ? &header : nullptr);
   if (!outcome) return std::move(outcome).error();
-  if (parts_.observer != nullptr)
-    parts_.observer->applied(entry, outcome->status, *loaded_->store);
+  if (parts_.observer != nullptr) parts_.observer->applied(entry, outcome->status, *loaded_->store);
   if (outcome->conf_state) {
     parts_.output->raft(ConfApplied{entry.index, std::move(*outcome->conf_state)});
   }
@@ -266,8 +265,7 @@ void ApplyLoop::sweep_compacted() {
 
 void ApplyLoop::answer_physical_compactions() {
   const mvcc::Store& store = *loaded_->store;
-  const uint64_t batch = store.compacted_batch();
-  if (physical_.empty() || batch == 0 || batch > store.written_batch()) return;
+  if (physical_.empty() || !store.compaction_written()) return;
   std::erase_if(physical_, [&](PhysicalCompaction& waiting) {
     if (waiting.revision > store.compact_revision()) return false;
     completions_.push_back(std::move(waiting.completion));

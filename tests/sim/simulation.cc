@@ -435,7 +435,7 @@ class Simulation final : private Cluster {
   }
   // Nobody has anything left to do.
   std::string what_is_left() {
-    if (!workload_.idle()) return "a client still waits for its answer";
+    if (std::string waits = workload_.who_waits(); !waits.empty()) return waits;
     uint64_t applied = 0;
     for (size_t i = 0; i < members_.size(); ++i) {
       if (!wanted_[i]) continue;

@@ -60,6 +60,10 @@ class Client {
     workload_.timers_.after(random_.below(workload_.config_.think_ns_max) + 1, [this] { next(); });
   }
   bool idle() const { return idle_; }
+  std::string waits_for() const {
+    return fmt::format("client {} waits for {} of member {} since {} ms", number_, waits_for_,
+                       member_, since_ns_ / 1'000'000);
+  }
   void last_round() {
     final_ = true;
     if (!idle_) return;
@@ -117,6 +121,9 @@ class Client {
   // Sends, and goes on thinking after the answer, which `take` sees.
   enum class Order { kRead, kWrite, kNone };
   void send(const Bytes& request, Order order, std::function<void(const Call&)> take) {
+    schema::SegmentReader reader(request.slice());
+    waits_for_ = static_cast<int>(reader.root<schema::Request>().which());
+    since_ns_ = now();
     workload_.cluster_.member(member_).call(
         request, workload_.config_.call_timeout_ms,
         [this, order, invoked_ns = now(), take = std::move(take)](const Call& call) {
@@ -426,6 +433,8 @@ class Client {
   std::map<std::string, int64_t> seen_;
   std::optional<int64_t> lease_;
   bool idle_ = false, final_ = false;
+  int waits_for_ = 0;  // which request
+  uint64_t since_ns_ = 0;
 };
 
 Workload::Workload(test::TestEnv& env, Timers& timers, Cluster& cluster, Oracle& oracle,
@@ -453,9 +462,10 @@ void Workload::last_round() {
   for (const auto& client : clients_) client->last_round();
 }
 
-bool Workload::idle() const {
-  return std::all_of(clients_.begin(), clients_.end(),
-                     [](const auto& client) { return client->idle(); });
+std::string Workload::who_waits() const {
+  for (const auto& client : clients_)
+    if (!client->idle()) return client->waits_for();
+  return {};
 }
 
 bool Workload::watchers_have(int64_t revision) const {

@@ -52,7 +52,8 @@ class Workload {
   void start();
   // No new calls but those of the last round; watchers go on.
   void pause() { paused_ = true; }
-  bool idle() const;
+  // Of the clients; empty: none.
+  std::string who_waits() const;
   // Each client makes calls until one succeeds; then it is idle.
   void last_round();
   // All watchers have been told everything up to `revision`.

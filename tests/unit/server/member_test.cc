@@ -47,6 +47,17 @@ TEST_CASE("a physical compaction is answered once the engine has forgotten", "[m
         after.reader().root<schema::Response>().getMaintenance().getHash().getHash());
 }
 
+TEST_CASE("a physical compaction at what a process before this one compacted is answered",
+          "[member]") {
+  TestMember member;
+  member.start();
+  for (int i = 0; i < 10; ++i) member.put("a", std::to_string(i));
+  REQUIRE(member.call(compact_request(9, true)).code == Code::kOk);
+  member.crash(1);
+  member.start();
+  CHECK(member.call(compact_request(9, true)).code == Code::kCompacted);
+}
+
 TEST_CASE("bad requests are refused at the border", "[member]") {
   TestMember member;
   member.start();
