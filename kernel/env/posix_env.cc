@@ -50,6 +50,7 @@ class PosixEnv final : public Env {
   std::unique_ptr<Pool> make_pool(std::string_view name, int threads) override {
     return make_thread_pool(name, threads, kPoolNice);
   }
+  void wait(Latch& latch) override { latch.wait(); }
 
  private:
   PosixClock clock_;

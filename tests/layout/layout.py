@@ -41,7 +41,8 @@ SHARED_CLASSES = {
 }
 # The threads themselves, and the door at which the host's thread waits for the loops.
 WAITING = {"kernel/env/thread_executor", "kernel/env/latch"}
-WAITING_CALLERS = {"kernel/server/server", "kernel/server/bootstrap", "kernel/server/peers"}
+WAITING_CALLERS = {"kernel/env/posix_env", "kernel/server/server", "kernel/server/bootstrap",
+                   "kernel/server/peers"}
 
 DETERMINISTIC = {"raft", "apply", "mvcc", "lease", "auth", "cluster", "watch"}
 ORDER_MARK = "order does not show:"

@@ -115,6 +115,9 @@ class TestEnv final : public Env {
   void random_bytes(char* to, size_t size) override;
   std::unique_ptr<Executor> make_executor(std::string_view name) override;
   std::unique_ptr<Pool> make_pool(std::string_view name, int threads) override;
+  void wait(Latch& latch) override {
+    while (!latch.is_open()) advance_ms(1);
+  }
   // Of a machine in this world.
   std::unique_ptr<Executor> make_executor(std::string_view name, TestHost* host);
   std::unique_ptr<Pool> make_pool(std::string_view name, TestHost* host);

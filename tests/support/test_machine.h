@@ -57,7 +57,7 @@ class TestMachine final : public Env, public TestHost {
     return world_.make_pool(name, this);
   }
   void wait(Latch& latch) override {
-    while (!latch.is_open()) world_.advance_ns(1'000'000);
+    while (!latch.is_open()) world_.advance_ms(1);
   }
 
  private:
