@@ -30,21 +30,24 @@ function(quorate_kernel_library name)
   quorate_join_sources(quorate_${name})
 endfunction()
 
-# quorate_plugin(NAME LIBS...): all *.cc of the folder as lib/quorate/plugins/NAME.so and, from the
-# same source, as the static library NAME_static, which registers itself (sdk, static entry).
+# quorate_plugin(NAME LIBS...): all *.cc of the folder, each compiled once, as the static library
+# NAME_static, which offers quorate_static_NAME() (sdk/entry.h), and from the same objects as
+# lib/quorate/plugins/NAME.so, whose linker gives its table the name that a host looks for.
 function(quorate_plugin name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
-  add_library(${name} MODULE ${sources})
-  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${QUORATE_PLUGIN_DIR})
-  target_link_libraries(${name} PRIVATE quorate_sdk ${ARGN})
-  target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
-  if(QUORATE_SANITIZER)
-    target_link_options(${name} PRIVATE -Wl,--unresolved-symbols=ignore-all)
-  endif()
   add_library(${name}_static STATIC ${sources})
   target_compile_definitions(${name}_static PRIVATE QUORATE_STATIC_PLUGIN)
   target_link_libraries(${name}_static PUBLIC quorate_sdk ${ARGN})
-  quorate_join_sources(${name} ${name}_static)
+  quorate_join_sources(${name}_static)
+  add_library(${name} MODULE $<TARGET_OBJECTS:${name}_static>)
+  set_target_properties(${name} PROPERTIES PREFIX "" LINKER_LANGUAGE CXX
+                                           LIBRARY_OUTPUT_DIRECTORY ${QUORATE_PLUGIN_DIR})
+  target_link_libraries(${name} PRIVATE quorate_sdk ${ARGN})
+  target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,-z,nodelete
+                                      -Wl,--defsym=quorate_entry=quorate_table_${name})
+  if(QUORATE_SANITIZER)
+    target_link_options(${name} PRIVATE -Wl,--unresolved-symbols=ignore-all)
+  endif()
 endfunction()
 
 # What a test is labelled with; the target tests_<label> builds all of one label. "threads" marks the

@@ -14,6 +14,9 @@
 //   QUORATE_STATIC_PLUGIN_DECLARE(backend_memory);  // at global scope
 //   const quorate_plugin* plugin = quorate_static_backend_memory();
 //
+// The same objects make a shared library, too, if its linker is told that the table is the symbol
+// that a host looks for: --defsym=quorate_entry=quorate_table_backend_memory.
+//
 // Nothing registers itself, so nothing runs before main() and no linker flag is needed to keep a
 // plugin in. All else of a plugin stands in a namespace of its own, quorate::<folder>, so that
 // several can be linked into one program.
@@ -67,10 +70,12 @@ class OneFactory {
   extern "C" const quorate_plugin* quorate_static_##name(void)
 
 #ifdef QUORATE_STATIC_PLUGIN
-#define QUORATE_PLUGIN_ENTRY(name, table)             \
-  QUORATE_STATIC_PLUGIN_DECLARE(name);                \
-  const quorate_plugin* quorate_static_##name(void) { \
-    return &(table);                                  \
+#define QUORATE_PLUGIN_ENTRY(name, table)                              \
+  QUORATE_STATIC_PLUGIN_DECLARE(name);                                 \
+  extern "C" QUORATE_EXPORT const quorate_plugin quorate_table_##name; \
+  constinit const quorate_plugin quorate_table_##name = (table);       \
+  const quorate_plugin* quorate_static_##name(void) {                  \
+    return &quorate_table_##name;                                      \
   }
 #else
 #define QUORATE_PLUGIN_ENTRY(name, table) constinit const quorate_plugin quorate_entry = (table);
