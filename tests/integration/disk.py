@@ -58,7 +58,7 @@ class SmallDisk:
         return self._mount(self.path, size=size, options="remount,")
 
     def fill(self):
-        """No byte more than there is, though a member writes on meanwhile."""
+        """Leaves no byte more than there is, though a member writes on meanwhile."""
         def full():
             state = os.statvfs(self.path)
             return self.resize((state.f_blocks - state.f_bfree) * state.f_frsize)
