@@ -24,11 +24,11 @@ void Raft::tick_election() {
 }
 
 void Raft::tick_leader() {
+  tick_transfer();
   tick_stalled_append();
   if (role_ != Role::kLeader) return;
   if (++election_elapsed_ >= config_.election_ticks) {
     election_elapsed_ = 0;
-    abort_transfer();
     if (config_.check_quorum && !quorum_active()) {
       config_.logger.warn("stepped down in term {}: no quorum has answered", term_);
       become_follower(term_, 0);

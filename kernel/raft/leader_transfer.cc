@@ -16,17 +16,27 @@ void Raft::transfer_leader(NodeId to) {
   }
 }
 
+// Neither a learner nor a voter on its way out.
+bool Raft::may_lead_next(NodeId id) const {
+  return std::binary_search(conf_.voters.begin(), conf_.voters.end(), id);
+}
+
 void Raft::handle_transfer(NodeId to) {
   Progress* peer = find(to);
-  const bool voter = std::binary_search(conf_.voters.begin(), conf_.voters.end(), to);
-  if (peer == nullptr || !voter || to == config_.id || to == transferee_) return;
+  if (peer == nullptr || !may_lead_next(to) || to == config_.id || to == transferee_) return;
   transferee_ = to;
-  election_elapsed_ = 0;  // it has one election timeout to succeed
+  transfer_until_ = ticks_ + static_cast<uint64_t>(config_.election_ticks);
   // TimeoutNow may be late by any time, and the votes that it brings about ignore the lease.
   lease_void_ = true;
   peer->append_due = true;
   replicate_due_ = true;
   maybe_finish_transfer(*peer);
+}
+
+// The quorum check goes on meanwhile: transfers asked for again and again must not keep a leader
+// that nobody hears.
+void Raft::tick_transfer() {
+  if (transferee_ != 0 && ticks_ >= transfer_until_) abort_transfer();
 }
 
 void Raft::maybe_finish_transfer(const Progress& peer) {
@@ -62,7 +72,7 @@ void Raft::tick_stalled_append() {
   if (transferee_ != 0 || log_.commit() < log_.oldest_append()->last) return;
   const Progress* best = nullptr;
   for (const Progress& peer : progress_) {
-    if (peer.id == config_.id || peer.learner || !peer.recent_active) continue;
+    if (peer.id == config_.id || !may_lead_next(peer.id) || !peer.recent_active) continue;
     if (best == nullptr || peer.match() > best->match()) best = &peer;
   }
   if (best == nullptr) return;

@@ -83,8 +83,9 @@ void Raft::switch_to(const ConfState& state) {
     become_follower(term_, 0);
     return;
   }
-  const auto& voters = conf_.voters;
-  if (!std::binary_search(voters.begin(), voters.end(), transferee_)) abort_transfer();
+  if (!may_lead_next(transferee_)) abort_transfer();
+  // Quorums overlap from one configuration to the next, no further.
+  lease_until_ = 0;
   // The quorum may have shrunk.
   maybe_commit();
   finish_read_round_if_won();

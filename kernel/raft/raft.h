@@ -122,7 +122,9 @@ class Raft {
   void maybe_leave_joint();
 
   // leader_transfer.cc
+  bool may_lead_next(NodeId id) const;
   void handle_transfer(NodeId to);
+  void tick_transfer();
   void handle_timeout_now(const Message& message);
   void maybe_finish_transfer(const Progress& peer);
   void abort_transfer() { transferee_ = 0; }
@@ -170,6 +172,7 @@ class Raft {
   std::vector<Progress> progress_;  // sorted by id
   Index term_start_ = 0;            // a leader's first entry of its term
   NodeId transferee_ = 0;
+  uint64_t transfer_until_ = 0;  // in ticks_
   bool replicate_due_ = false;
 
   ReadOnly reads_;
