@@ -9,8 +9,12 @@
 namespace quorate::raft {
 
 void Raft::send_snapshot(Progress& peer) {
-  // A stream to a member that is gone would only be in the way.
-  if (!peer.recent_active) return;
+  // A stream to a member that is gone would only be in the way. It is probed again when it answers.
+  if (!peer.recent_active) {
+    peer.become_probe();
+    peer.pause_probe();
+    return;
+  }
   Message message = message_to(peer.id, MessageType::kMsgSnap);
   const Index applied = log_.applied();
   message.snapshot = SnapshotMeta{applied, log_.term(applied).value_or(0), conf_};
@@ -57,6 +61,8 @@ bool Raft::restore(const SnapshotMeta& snapshot) {
     log_.commit_to(snapshot.index);
     return false;
   }
+  // A candidate's votes were counted by the old configuration.
+  if (role_ != Role::kFollower) become_follower(term_, 0);
   log_.restore(snapshot.id());
   unstable_snapshot_ = snapshot;
   conf_index_ = snapshot.index;
