@@ -41,6 +41,9 @@ constexpr Flag kFlags[] = {
      "Milliseconds between a leader's heartbeats."},
     {"election-timeout", kMember, kCount, "1000", kWorks,
      "Milliseconds without a leader before an election; five heartbeats at least, 50000 at most."},
+    {"lease-reads", kMember, kBool, "false", kWorks,
+     "Answer reads without asking the others. Stale when a member's clock stops (suspended host, "
+     "moved virtual machine) or runs faster than another's by more than an eighth."},
     {"initial-election-tick-advance", kMember, kBool, "true", kNoEffect,
      "Shorten the first wait for an election."},
     {"quota-backend-bytes", kMember, kSigned, "0", kWorks,

@@ -285,6 +285,7 @@ Status read_timing(const Given& given, Options& options) {
     return refused("--election-timeout={} must be at least five times --heartbeat-interval={}",
                    election, heartbeat);
   }
+  options.config.lease_reads = given.flag("lease-reads");
   options.config.heartbeat_ms = heartbeat;
   options.config.election_ms = election - election % heartbeat;
   const auto progress = given.duration_ms("watch-progress-notify-interval");

@@ -8,8 +8,9 @@
 
 namespace quorate::raft {
 
-void Raft::tick() {
+void Raft::tick(uint64_t passed) {
   ++ticks_;
+  time_ += passed;
   if (role_ == Role::kLeader) {
     tick_leader();
   } else {
@@ -51,8 +52,13 @@ bool Raft::quorum_active() const {
 }
 
 bool Raft::in_lease() const {
-  return config_.check_quorum && leader_ != 0 && !leader_reset_ &&
-         election_elapsed_ < config_.election_ticks;
+  return in_lease_of_past() || (config_.check_quorum && leader_ != 0 && !leader_reset_ &&
+                                election_elapsed_ < config_.election_ticks);
+}
+
+// What this member promised a leader before it was started anew, it has forgotten.
+bool Raft::in_lease_of_past() const {
+  return config_.lease_reads && ticks_ < static_cast<uint64_t>(config_.election_ticks);
 }
 
 bool Raft::may_campaign() const {
@@ -69,7 +75,7 @@ void Raft::campaign() {
   const bool leader_may_live =
       leader_ != 0 && !leader_reset_ && election_elapsed_ < config_.election_ticks;
   // One that is under way goes on: starting over would throw the votes away.
-  if (leader_may_live || role_ != Role::kFollower || !may_campaign()) return;
+  if (leader_may_live || in_lease_of_past() || role_ != Role::kFollower || !may_campaign()) return;
   start_campaign(config_.pre_vote ? Campaign::kPreElection : Campaign::kElection);
 }
 

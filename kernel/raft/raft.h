@@ -27,7 +27,7 @@ class Raft {
   Raft(const Config& config, InitialState state);
 
   // RawNode's events.
-  void tick();
+  void tick(uint64_t passed);
   Status step(Message message);
   Status propose(std::span<const Bytes> payloads);
   Status propose_conf_change(const ConfChange& change, Bytes context);
@@ -78,6 +78,7 @@ class Raft {
   void tick_election();
   void tick_leader();
   bool in_lease() const;
+  bool in_lease_of_past() const;
   bool may_campaign() const;
   void start_campaign(Campaign kind);
   void become_follower(Term term, NodeId leader);
@@ -134,7 +135,10 @@ class Raft {
 
   // read_index.cc
   bool read_round_due() const;
+  bool has_read_lease() const;
   void start_read_round();
+  void start_leader_round();
+  uint64_t lease_ticks() const;
   void handle_read_index(const Message& message);
   void handle_read_index_reply(const Message& message);
   void ask_leader_for_index();
@@ -160,9 +164,10 @@ class Raft {
   Role role_ = Role::kFollower;
   Log log_;
   ConfState conf_;
-  Index conf_index_;  // of the entry or snapshot that conf_ comes from, at least
+  Index conf_index_;  // conf_ is what all changes up to here have made
 
   uint64_t ticks_ = 0;
+  uint64_t time_ = 0;         // in ticks, those missed in a pause included; for the lease alone
   int election_elapsed_ = 0;  // ticks since the leader was heard; a leader: since the quorum check
   int heartbeat_elapsed_ = 0;
   int election_timeout_ = 0;   // of this round, by chance
@@ -177,7 +182,8 @@ class Raft {
 
   ReadOnly reads_;
   RequestId read_context_ = 0;
-  uint64_t lease_until_ = 0;  // in ticks; lease_reads only
+  uint64_t round_time_ = 0;   // when the round in flight began
+  uint64_t lease_until_ = 0;  // in time_; lease_reads only
   bool lease_void_ = false;   // for the rest of the term
 
   std::vector<Message> messages_;

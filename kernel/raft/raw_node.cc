@@ -10,8 +10,8 @@ RawNode::RawNode(const Config& config, InitialState state)
 RawNode::~RawNode() = default;
 RawNode::RawNode(RawNode&&) noexcept = default;
 
-void RawNode::tick() {
-  raft_->tick();
+void RawNode::tick(uint64_t passed) {
+  raft_->tick(passed);
 }
 Status RawNode::step(Message message) {
   return raft_->step(std::move(message));

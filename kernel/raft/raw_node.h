@@ -24,7 +24,13 @@ struct Config {
   int heartbeat_ticks = 1;   //
   bool pre_vote = true;      // thesis 9.6
   bool check_quorum = true;  // thesis 6.2: a leader that hears no quorum steps down
-  bool lease_reads = false;  // trust clocks for reads; needs check_quorum
+  // A leader answers reads without a round while a quorum has promised it its votes (thesis 6.4.1).
+  // Needs check_quorum. ASSUMES that over an election timeout no member's ticks run ahead of
+  // another's by more than one in eight, and that tick() is told of all time that is over: a clock
+  // that stands still while others' go on (a suspended host, a migrated virtual machine) makes
+  // stale reads. Nothing but reads leans on it. A member that starts sits out one election timeout
+  // first, alone or not, for it does not know whom it had promised.
+  bool lease_reads = false;
   uint64_t append_bytes_max = 1 << 20;        // payload bytes of one MsgApp
   uint64_t inflight_messages_max = 256;       // to one peer
   uint64_t inflight_bytes_max = 16 << 20;     // to one peer
@@ -108,7 +114,9 @@ class RawNode {
   ~RawNode();
   RawNode(RawNode&&) noexcept;
 
-  void tick();
+  // `passed` ticks of time are over; above 1 after a pause of the process. Timeouts count one: what
+  // was not looked at is no silence of others. The lease of lease_reads counts all.
+  void tick(uint64_t passed = 1);
   // From a peer, a local reply (of an Append, addressed to this node), or MsgLogLoaded. A message
   // that means nothing here (an older term, an unknown sender's answer) is dropped, and that is OK.
   Status step(Message message);

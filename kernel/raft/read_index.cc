@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linearizable reads (thesis 6.4). Reads that come while a round is in flight share the next one.
+#include <algorithm>
+
 #include "base/check.h"
 #include "raft/raft.h"
 
@@ -16,7 +18,12 @@ void Raft::read_index(RequestId id) {
 
 bool Raft::read_round_due() const {
   // Before its first entry is committed a leader may not know the newest commit index (thesis 6.4).
-  return reads_.can_start() && (role_ != Role::kLeader || committed_in_term());
+  return (reads_.can_start() || (reads_.any_waiting() && has_read_lease())) &&
+         (role_ != Role::kLeader || committed_in_term());
+}
+
+bool Raft::has_read_lease() const {
+  return time_ < lease_until_ && !lease_void_;
 }
 
 void Raft::start_read_round() {
@@ -25,13 +32,18 @@ void Raft::start_read_round() {
     ask_leader_for_index();
     return;
   }
-  if (ticks_ < lease_until_ && !lease_void_) {
-    answer_reads(reads_.clear(), log_.commit(), true);
+  if (has_read_lease()) {
+    answer_reads(reads_.take_waiting(), log_.commit(), true);
     return;
   }
-  reads_.start(++read_context_, log_.commit(), ticks_);
+  start_leader_round();
   finish_read_round_if_won();
   if (reads_.context() != 0) send_heartbeats(reads_.context());
+}
+
+void Raft::start_leader_round() {
+  reads_.start(++read_context_, log_.commit(), ticks_);
+  round_time_ = time_;
 }
 
 void Raft::ask_leader_for_index() {
@@ -42,13 +54,18 @@ void Raft::ask_leader_for_index() {
 }
 
 RequestId Raft::renewed_lease_round() {
-  if (config_.lease_reads && reads_.context() == 0 && committed_in_term())
-    reads_.start(++read_context_, log_.commit(), ticks_);
+  if (config_.lease_reads && reads_.context() == 0 && committed_in_term()) start_leader_round();
   return reads_.context();
 }
 
 void Raft::acknowledge_read(NodeId from, RequestId context) {
   if (reads_.acknowledge(from, context)) finish_read_round_if_won();
+}
+
+// Whoever answered votes for nobody for an election timeout from then: two ticks less, for one had
+// begun already and the next may follow a late one closely; and an eighth less, for clocks apart.
+uint64_t Raft::lease_ticks() const {
+  return static_cast<uint64_t>(std::max(0, config_.election_ticks - 2)) * 7 / 8;
 }
 
 void Raft::finish_read_round_if_won() {
@@ -58,10 +75,7 @@ void Raft::finish_read_round_if_won() {
     return std::nullopt;
   });
   if (result != VoteResult::kWon) return;
-  // Whoever answered votes for nobody for an election timeout from the round's start: less a tenth
-  // for drifting clocks, and a tick for the one that had begun.
-  if (config_.lease_reads)
-    lease_until_ = reads_.started_at() + static_cast<uint64_t>(config_.election_ticks * 9 / 10) - 1;
+  if (config_.lease_reads) lease_until_ = round_time_ + lease_ticks();
   const Index index = reads_.index();
   answer_reads(reads_.finish(), index, true);
 }

@@ -20,7 +20,10 @@ struct ReadRequest {
 class ReadOnly {
  public:
   void add(ReadRequest request) { waiting_.push_back(request); }
+  bool any_waiting() const { return !waiting_.empty(); }
   bool can_start() const { return context_ == 0 && !waiting_.empty(); }
+  // They need no round.
+  std::vector<ReadRequest> take_waiting() { return std::exchange(waiting_, {}); }
   RequestId first_waiting() const { return waiting_.front().id; }
 
   // Begins a round for all that wait. `index`: the commit index now. context: not 0, never used

@@ -41,6 +41,7 @@ struct Config {
 
   uint64_t heartbeat_ms = 100;  // one raft tick
   uint64_t election_ms = 1000;  // a multiple of it; at least five times
+  bool lease_reads = false;     // trusts clocks: what it assumes of them stands in raft::Config
   int64_t quota_bytes = 0;      // 0: 2 GiB; negative: none
   uint64_t request_bytes_max = 1572864;
   uint32_t txn_ops_max = 128;

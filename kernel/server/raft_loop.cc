@@ -39,7 +39,7 @@ RaftLoop::RaftLoop(Executor* executor, const Parts& parts, raft::RawNode node,
       parts_(parts),
       output_(parts.output),
       node_(std::move(node)),
-      tick_ns_(parts.tick_ms * 1'000'000),
+      ticks_(parts.tick_ms * 1'000'000),
       logger_(parts.logger),
       random_(parts.seed),
       next_forwarded_(parts.first_read_id),
@@ -200,17 +200,12 @@ void RaftLoop::step(raft::Message message) {
 
 void RaftLoop::tick_if_due() {
   const uint64_t now = parts_.clock->now_ns();
-  if (next_tick_ns_ == 0) {
-    next_tick_ns_ = now + tick_ns_;
-    wake_at(next_tick_ns_);
-  }
-  if (now < next_tick_ns_) return;
-  node_.tick();
-  // After a pause of the process the ticks it missed are not made up for: they would all fall into
-  // one moment and look like silence of the others.
-  next_tick_ns_ += tick_ns_;
-  if (next_tick_ns_ <= now) next_tick_ns_ = now + tick_ns_;
-  wake_at(next_tick_ns_);
+  const bool first = ticks_.next_ns() == 0;
+  const uint64_t passed = ticks_.passed(now);
+  if (first) wake_at(ticks_.next_ns());
+  if (passed == 0) return;
+  node_.tick(passed);
+  wake_at(ticks_.next_ns());
   append_all(waiting_questions_, questions_again_);
   const auto is_late = [now](const auto& waiting) {
     return waiting.deadline_ns != 0 && waiting.deadline_ns <= now;

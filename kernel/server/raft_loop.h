@@ -19,6 +19,7 @@
 #include "env/loop.h"
 #include "raft/raw_node.h"
 #include "server/reads.h"
+#include "server/tick_clock.h"
 
 namespace quorate::server {
 
@@ -188,11 +189,10 @@ class RaftLoop final : public Loop<RaftEvent> {
   const Parts parts_;
   RaftOutput* const output_;
   raft::RawNode node_;
-  const uint64_t tick_ns_;
+  TickClock ticks_;
   Logger logger_;
   Random random_;
-  uint64_t next_tick_ns_ = 0;  // 0: before the first turn
-  uint64_t campaign_ns_ = 0;   // when to campaign for the leader is dead; 0: it is not
+  uint64_t campaign_ns_ = 0;  // when to campaign for the leader is dead; 0: it is not
   bool alone_ = false;  // the only voter: nobody else can lead, so it need not wait to be sure
 
   std::vector<Proposal> waiting_proposals_;  // for a leader

@@ -85,6 +85,7 @@ void Server::make_loops(Bootstrapped found) {
   raft_config.heartbeat_ticks = 1;
   raft_config.log_memory_bytes_max = config_.log_memory_bytes_max;
   raft_config.election_ticks = static_cast<int>(config_.election_ms / config_.heartbeat_ms);
+  raft_config.lease_reads = config_.lease_reads;
   raft_config.seed = env_.random_seed();
   raft_config.logger = logger_.named("raft");
   const raft::ConfState conf_state = found.raft.conf_state;

@@ -44,6 +44,7 @@ TEST_CASE("without flags a member has etcd's defaults and LMDB", "[options]") {
   CHECK(options.config.initial_cluster[0].peer_urls == Words{"http://localhost:2380"});
   CHECK(options.config.heartbeat_ms == 100);
   CHECK(options.config.election_ms == 1000);
+  CHECK_FALSE(options.config.lease_reads);
   CHECK(options.config.transport.name == "tcp");
   CHECK(options.config.listen_peer_urls == Words{"http://localhost:2380"});
   CHECK_FALSE(options.config.initial_cluster_existing);
@@ -300,6 +301,11 @@ TEST_CASE("the log is told level, form and places", "[options]") {
 
 TEST_CASE("an election timeout is rounded down to whole heartbeats", "[options]") {
   CHECK(accepted({"--heartbeat-interval=30", "--election-timeout=200"}).config.election_ms == 180);
+}
+
+TEST_CASE("reads trust clocks only when that is asked for", "[options]") {
+  CHECK(accepted({"--lease-reads=true"}).config.lease_reads);
+  CHECK_FALSE(accepted({"--lease-reads=false"}).config.lease_reads);
 }
 
 TEST_CASE("durations are Go's", "[options]") {
