@@ -21,6 +21,18 @@ class Inflights {
   bool full() const { return size_ >= messages_max_ || bytes_ >= bytes_max_; }
   uint64_t size() const { return size_; }
   uint64_t bytes() const { return bytes_; }
+  // The invariants above, counted anew.
+  bool adds_up() const {
+    uint64_t bytes = 0;
+    Index newest = 0;
+    for (uint64_t i = 0; i < size_; ++i) {
+      const Sent& sent = ring_[(head_ + i) % ring_.size()];
+      if (sent.last <= newest) return false;
+      newest = sent.last;
+      bytes += sent.bytes;
+    }
+    return bytes == bytes_ && size_ <= messages_max_;
+  }
 
   // REQUIRES: !full(), last above all that is held.
   void add(Index last, uint64_t bytes) {

@@ -51,6 +51,7 @@ class Raft {
   Role role() const { return role_; }
   const Log& log() const { return log_; }
   const ConfState& conf_state() const { return conf_; }
+  Index conf_index() const { return conf_index_; }
   const std::vector<Progress>& progress() const { return progress_; }
   HardState hard_state() const { return {term_, vote_, log_.commit()}; }
   SoftState soft_state() const { return {leader_, role_}; }
