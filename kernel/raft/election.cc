@@ -95,7 +95,13 @@ void Raft::start_campaign(Campaign kind) {
     message.log_term = last.term;
     message.index = last.index;
     message.force = kind == Campaign::kTransfer;
-    send(std::move(message));
+    if (pre) {
+      send(std::move(message));
+    } else {
+      // Term and log must be safe before they are named: after a crash this member could else ask
+      // in the same term again, with a shorter log, and be elected by a late vote for the longer.
+      reply_when_durable(std::move(message));
+    }
   }
 }
 

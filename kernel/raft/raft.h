@@ -59,7 +59,8 @@ class Raft {
 
  private:
   enum class Campaign : uint8_t { kPreElection, kElection, kTransfer };
-  // May leave when the log is handed over up to `after`, in the append that does so.
+  // May leave when the log is handed over up to `after`, in the append that does so. A candidate's
+  // MsgVotes are among them.
   struct Reply {
     Message message;
     Index after;

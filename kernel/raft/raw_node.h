@@ -58,7 +58,7 @@ struct Append {
   std::optional<HardState> hard_state;   // when changed
   std::optional<SnapshotMeta> snapshot;  // the log now begins after it
   bool must_sync = false;                // false: a commit index alone
-  std::vector<Message> replies;          // may leave only when this append is durable
+  std::vector<Message> replies;  // and requests for votes: may leave only when this is durable
   bool empty() const { return sequence == 0; }
 };
 

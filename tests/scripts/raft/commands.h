@@ -11,17 +11,20 @@ namespace quorate::raft {
 
 // add-nodes COUNT [learners=(4)] [index=N] [more=COUNT] [limits]   members with one configuration;
 //                     `more`: nodes beyond it, which may be added later
+// log-is N terms=(1 1 2) [term=N] [commit=N]   what its disk holds when it starts
 // elect N             campaigns and stabilizes, without a word
-// settle              stabilizes without a word
-// campaign N | tick N [TIMES] | tick-election N | propose N TEXT | read-index N ID
+// settle [N...]       stabilizes without a word
+// run TICKS           time passes for all, and everything else happens between two ticks
+// campaign N | tick N [TIMES] [passed=TICKS] | tick-election N | propose N TEXT | read-index N ID
 // propose-conf-change N [v4 l5 r1 u2...] [transition=implicit|explicit]
 // transfer-leader N TO | report-unreachable N PEER | report-reset N PEER
 // process-ready N | process-append N | process-apply N | process-load N
-// process-snapshot N [lost=on]
-// deliver-msgs TO [from=N] [type=MsgApp] [drop=on] [count=N]
-// stabilize [N...] | isolate N | rejoin N | crash N [kept=APPENDS] | restart N
-// persist N | release-wal N INDEX
-// raft-state | status N | raft-log N
+// process-snapshot N [lost=on | keep=on] [report=off] | report-snapshot N PEER [arrived=off]
+// deliver-msgs TO [from=N] [type=MsgApp] [skip=N] [count=N] [drop=on | keep=on]
+//                     `keep` leaves a copy on the way, to arrive again
+// stabilize [N...] | isolate N | rejoin N | cut FROM TO | mend FROM TO
+// crash N [kept=APPENDS] | restart N | persist N | release-wal N INDEX
+// raft-state | status N | raft-log N | sizes N
 std::unique_ptr<script::Handler> make_raft_handler();
 
 // committed voters=(1 2 3) [outgoing=(..)] acks=(1:12 2:5)

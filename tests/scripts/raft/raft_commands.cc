@@ -46,7 +46,9 @@ std::string describe_peer(const Progress& peer) {
   if (peer.learner) text += " learner";
   if (peer.paused()) text += " paused";
   if (peer.pending_snapshot() != 0) text += fmt::format(" snapshot={}", peer.pending_snapshot());
-  if (peer.inflights().size() != 0) text += fmt::format(" inflight={}", peer.inflights().size());
+  const Inflights& inflights = peer.inflights();
+  if (inflights.size() != 0)
+    text += fmt::format(" inflight={} of {} bytes", inflights.size(), inflights.bytes());
   if (!peer.recent_active) text += " inactive";
   return text + "\n";
 }
@@ -103,13 +105,27 @@ class RaftHandler : public script::Handler {
     group_.elect(command.number(0));
     text_.clear();
   }
-  void settle(const Command&) {
-    group_.stabilize();
+  void settle(const Command& command) {
+    if (command.words().empty()) {
+      group_.stabilize();
+    } else {
+      stabilize(command);
+    }
     text_.clear();
   }
+  void log_is(const Command& command) {
+    const std::vector<Term> terms = command.numbers("terms");
+    group_.set_log(command.number(0), terms, command.number("term", terms.back()),
+                   command.number("commit", 0));
+  }
   void tick(const Command& command) {
-    group_.tick(command.number(0),
-                static_cast<int>(command.words().size() > 1 ? command.number(1) : 1));
+    const uint64_t passed = command.number("passed", 1);
+    for (uint64_t i = command.words().size() > 1 ? command.number(1) : 1; i != 0; --i)
+      at(command, [&](RawNode& node) { node.tick(passed); });
+  }
+  void run_ticks(const Command& command) {
+    group_.run(static_cast<int>(command.number(0)));
+    text_.clear();
   }
   // Until it campaigns, which is after one to two election timeouts.
   void tick_election(const Command& command) {
@@ -148,7 +164,14 @@ class RaftHandler : public script::Handler {
   void process_apply(const Command& command) { done(group_.process_apply(command.number(0))); }
   void process_load(const Command& command) { done(group_.process_load(command.number(0))); }
   void process_snapshot(const Command& command) {
-    done(group_.process_snapshot(command.number(0), !command.flag("lost", false)));
+    const NodeId id = command.number(0);
+    if (command.flag("keep", false)) group_.repeat_snapshot(id);
+    done(group_.process_snapshot(id, !command.flag("lost", false), command.flag("report", true)));
+  }
+  void report_snapshot(const Command& command) {
+    const auto status =
+        command.flag("arrived", true) ? SnapshotStatus::kFinished : SnapshotStatus::kFailed;
+    at(command, [&](RawNode& node) { node.report_snapshot(command.number(1), status); });
   }
 
   void deliver(const Command& command) {
@@ -156,6 +179,8 @@ class RaftHandler : public script::Handler {
     const NodeId from = command.number("from", 0);
     const std::string type = command.text("type", "");
     const bool drop = command.flag("drop", false);
+    const bool keep = command.flag("keep", false);
+    uint64_t skip = command.number("skip", 0);
     uint64_t count = command.number("count", 1000);
     auto& network = group_.network();
     size_t i = 0;
@@ -163,11 +188,13 @@ class RaftHandler : public script::Handler {
       const Message& message = network[i];
       const bool chosen = message.to == to && (from == 0 || message.from == from) &&
                           (type.empty() || type == message_type_name(message.type));
-      if (!chosen) {
+      if (!chosen || skip != 0) {
+        skip -= chosen ? 1 : 0;
         ++i;
         continue;
       }
       --count;
+      if (keep) network.push_back(message);
       text_ += (drop ? "dropped: " : "") + to_text(message) + "\n";
       if (drop) {
         network.erase(network.begin() + static_cast<std::ptrdiff_t>(i));
@@ -214,6 +241,8 @@ class RaftHandler : public script::Handler {
     return any;
   }
 
+  void cut(const Command& command) { group_.cut(command.number(0), command.number(1)); }
+  void mend(const Command& command) { group_.mend(command.number(0), command.number(1)); }
   void isolate(const Command& command) { group_.isolate(command.number(0)); }
   void rejoin(const Command& command) { group_.rejoin(command.number(0)); }
   void crash(const Command& command) { group_.crash(command.number(0), command.number("kept", 0)); }
@@ -240,6 +269,11 @@ class RaftHandler : public script::Handler {
       text_ += describe_peer(peer);
     if (text_.empty()) text_ = "no leader\n";
   }
+  void sizes(const Command& command) {
+    const Log& log = group_.raft(command.number(0)).log();
+    text_ = fmt::format("uncommitted {} in progress {} applying {} bytes\n",
+                        log.uncommitted_bytes(), log.in_progress_bytes(), log.applying_bytes());
+  }
   void raft_log(const Command& command) {
     const Log& log = group_.raft(command.number(0)).log();
     text_ = fmt::format("after {}/{}, commit {}, stable {}\n", log.previous().term,
@@ -257,7 +291,9 @@ const std::map<std::string, RaftHandler::Run> RaftHandler::commands_ = {
     {"campaign", &RaftHandler::campaign},
     {"elect", &RaftHandler::elect},
     {"settle", &RaftHandler::settle},
+    {"log-is", &RaftHandler::log_is},
     {"tick", &RaftHandler::tick},
+    {"run", &RaftHandler::run_ticks},
     {"tick-election", &RaftHandler::tick_election},
     {"propose", &RaftHandler::propose},
     {"propose-conf-change", &RaftHandler::propose_conf_change},
@@ -270,8 +306,11 @@ const std::map<std::string, RaftHandler::Run> RaftHandler::commands_ = {
     {"process-apply", &RaftHandler::process_apply},
     {"process-load", &RaftHandler::process_load},
     {"process-snapshot", &RaftHandler::process_snapshot},
+    {"report-snapshot", &RaftHandler::report_snapshot},
     {"deliver-msgs", &RaftHandler::deliver},
     {"stabilize", &RaftHandler::stabilize},
+    {"cut", &RaftHandler::cut},
+    {"mend", &RaftHandler::mend},
     {"isolate", &RaftHandler::isolate},
     {"rejoin", &RaftHandler::rejoin},
     {"crash", &RaftHandler::crash},
@@ -280,6 +319,7 @@ const std::map<std::string, RaftHandler::Run> RaftHandler::commands_ = {
     {"release-wal", &RaftHandler::release_wal},
     {"raft-state", &RaftHandler::raft_state},
     {"status", &RaftHandler::status},
+    {"sizes", &RaftHandler::sizes},
     {"raft-log", &RaftHandler::raft_log},
 };
 

@@ -60,6 +60,16 @@ void RaftGroup::add_node(Config config, const ConfState& conf_state, Index appli
   start(added);
 }
 
+void RaftGroup::set_log(NodeId id, const std::vector<Term>& terms, Term term, Index commit) {
+  crash(id);
+  ModelDisk& disk = member(id).disk;
+  disk.hard_state = {term, 0, commit};
+  disk.entries.clear();
+  for (Term each : terms)
+    disk.entries.push_back({each, disk.entries.size() + 1, EntryType::kNormal, Bytes::copy("old")});
+  restart(id);
+}
+
 void RaftGroup::add_voters(size_t count, const std::function<void(Config&)>& adjust) {
   ConfState conf_state;
   for (NodeId id = 1; id <= count; ++id) conf_state.voters.push_back(id);
@@ -124,11 +134,16 @@ Ready RaftGroup::process_ready(NodeId id) {
 // What leaves must be true after a power cut at this moment.
 void RaftGroup::check_promise(Member& at, const Message& reply) {
   const HardState& durable = at.disk.hard_state;
-  const bool promises =
-      reply.type == MessageType::kMsgAppResp || reply.type == MessageType::kMsgVoteResp;
+  const bool promises = reply.type == MessageType::kMsgAppResp ||
+                        reply.type == MessageType::kMsgVoteResp ||
+                        reply.type == MessageType::kMsgVote;
   require(!promises || durable.term >= reply.term,
-          "a reply leaves before its term is durable: " + to_text(reply));
+          "a message leaves before its term is durable: " + to_text(reply));
   if (reply.reject || durable.term != reply.term) return;
+  if (reply.type == MessageType::kMsgVote)
+    require(durable.vote == reply.from && (at.node->inner().role() != Role::kCandidate ||
+                                           at.disk.last().index == reply.index),
+            "a vote is asked for before the own one and the log are durable: " + to_text(reply));
   if (reply.type == MessageType::kMsgVoteResp)
     require(durable.vote == reply.to, "a vote leaves before it is durable: " + to_text(reply));
   if (reply.type == MessageType::kMsgAppResp)
@@ -221,34 +236,38 @@ bool RaftGroup::process_load(NodeId id) {
   return true;
 }
 
-bool RaftGroup::process_snapshot(NodeId id, bool arrives) {
+bool RaftGroup::process_snapshot(NodeId id, bool arrives, bool report) {
   Member& from = member(id);
   if (from.snapshots.empty()) return false;
   Message message = std::move(from.snapshots.front());
   from.snapshots.pop_front();
   const NodeId peer = message.to;
   Member& to = member(peer);
-  arrives = arrives && to.node && !to.isolated && !from.isolated;
+  arrives = arrives && !is_lost(id, peer);
   if (arrives) {
     const EntryId applied = from.engine.applied;
     to.incoming[applied.index] = from.engine;
     message.snapshot = SnapshotMeta{applied.index, applied.term, from.engine.conf_state};
     event(peer, [&](RawNode& node) { static_cast<void>(node.step(std::move(message))); });
   }
+  if (!report) return true;
   event(id, [&](RawNode& node) {
     node.report_snapshot(peer, arrives ? SnapshotStatus::kFinished : SnapshotStatus::kFailed);
   });
   return true;
 }
 
+bool RaftGroup::is_lost(NodeId from, NodeId to) const {
+  const auto sender = members_.find(from);
+  const auto receiver = members_.find(to);
+  return receiver == members_.end() || !receiver->second.node || receiver->second.isolated ||
+         (sender != members_.end() && sender->second.isolated) || cut_.contains({from, to});
+}
+
 void RaftGroup::deliver(size_t i) {
   Message message = std::move(network_.at(i));
   network_.erase(network_.begin() + static_cast<std::ptrdiff_t>(i));
-  const auto to = members_.find(message.to);
-  const auto from = members_.find(message.from);
-  const bool lost = to == members_.end() || !to->second.node || to->second.isolated ||
-                    (from != members_.end() && from->second.isolated);
-  if (lost) return;
+  if (is_lost(message.from, message.to)) return;
   event(message.to, [&](RawNode& node) { static_cast<void>(node.step(std::move(message))); });
 }
 
@@ -287,6 +306,14 @@ void RaftGroup::stabilize() {
 
 void RaftGroup::tick(NodeId id, int times) {
   for (int i = 0; i < times; ++i) event(id, [](RawNode& node) { node.tick(); });
+}
+
+void RaftGroup::run(int ticks) {
+  for (int i = 0; i < ticks; ++i) {
+    for (NodeId id : ids())
+      if (running(id)) tick(id);
+    stabilize();
+  }
 }
 
 void RaftGroup::elect(NodeId id) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class RaftGroup {
 
   // A member that starts with this configuration, at index `applied`, of term 1 when above 0.
   void add_node(Config config, const ConfState& conf_state, Index applied = 0);
+  // Starts a member anew with a log of entries "old" of these terms, from index 1 on.
+  void set_log(NodeId id, const std::vector<Term>& terms, Term term, Index commit);
   // Voters 1 to `count` with the default configuration, changed by `adjust`.
   void add_voters(size_t count, const std::function<void(Config&)>& adjust = {});
 
@@ -62,7 +65,11 @@ class RaftGroup {
   // Windows asked for are read from the model disk. False: none was asked for.
   bool process_load(NodeId id);
   // A snapshot that `id` was asked to send arrives and is stepped in there. False: none.
-  bool process_snapshot(NodeId id, bool arrives = true);
+  // Its sender hears how that ended if it is to be told.
+  bool process_snapshot(NodeId id, bool arrives = true, bool report = true);
+
+  // The snapshot that is to be sent next will be sent twice.
+  void repeat_snapshot(NodeId id) { member(id).snapshots.push_back(member(id).snapshots.front()); }
 
   // The network: a message is on it until it is delivered or lost.
   std::deque<Message>& network() { return network_; }
@@ -70,12 +77,17 @@ class RaftGroup {
   void deliver(size_t i);
   // Delivers what is there for `to` now (0: for all), in order; returns how many.
   size_t deliver_all(NodeId to = 0);
+  // One direction between two members is lost, or works again.
+  void cut(NodeId from, NodeId to) { cut_.insert({from, to}); }
+  void mend(NodeId from, NodeId to) { cut_.erase({from, to}); }
   void isolate(NodeId id) { member(id).isolated = true; }
   void rejoin(NodeId id) { member(id).isolated = false; }
 
   // Everything, until nothing moves any more.
   void stabilize();
   void tick(NodeId id, int times = 1);
+  // Time passes for all that run, and everything else happens between two ticks.
+  void run(int ticks);
   // Campaigns and stabilizes. REQUIRES: it can win.
   void elect(NodeId id);
   Status propose(NodeId id, std::string_view payload);
@@ -116,8 +128,10 @@ class RaftGroup {
   void send(NodeId from, std::vector<Message>&& messages);
   void apply(Member& member, const std::vector<Entry>& batch);
   void check_promise(Member& member, const Message& reply);
+  bool is_lost(NodeId from, NodeId to) const;
   std::map<NodeId, Member> members_;
   std::deque<Message> network_;
+  std::set<std::pair<NodeId, NodeId>> cut_;
   GroupInvariants group_;
 };
 
