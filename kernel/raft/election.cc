@@ -52,13 +52,15 @@ bool Raft::quorum_active() const {
 }
 
 bool Raft::in_lease() const {
-  return in_lease_of_past() || (config_.check_quorum && leader_ != 0 && !leader_reset_ &&
-                                election_elapsed_ < config_.election_ticks);
+  return vote_promised() || (config_.check_quorum && leader_ != 0 && !leader_reset_ &&
+                             election_elapsed_ < config_.election_ticks);
 }
 
-// What this member promised a leader before it was started anew, it has forgotten.
-bool Raft::in_lease_of_past() const {
-  return config_.lease_reads && ticks_ < static_cast<uint64_t>(config_.election_ticks);
+// The promise that lease reads stand on outlives what this member knows of its leader: it may hear
+// of a newer term, or be started anew, and has to keep what it said to the old one.
+bool Raft::vote_promised() const {
+  return config_.lease_reads &&
+         ticks_ < heard_leader_ + static_cast<uint64_t>(config_.election_ticks);
 }
 
 bool Raft::may_campaign() const {
@@ -75,7 +77,7 @@ void Raft::campaign() {
   const bool leader_may_live =
       leader_ != 0 && !leader_reset_ && election_elapsed_ < config_.election_ticks;
   // One that is under way goes on: starting over would throw the votes away.
-  if (leader_may_live || in_lease_of_past() || role_ != Role::kFollower || !may_campaign()) return;
+  if (leader_may_live || vote_promised() || role_ != Role::kFollower || !may_campaign()) return;
   start_campaign(config_.pre_vote ? Campaign::kPreElection : Campaign::kElection);
 }
 

@@ -80,7 +80,7 @@ class Raft {
   void tick_election();
   void tick_leader();
   bool in_lease() const;
-  bool in_lease_of_past() const;
+  bool vote_promised() const;
   bool may_campaign() const;
   void start_campaign(Campaign kind);
   void become_follower(Term term, NodeId leader);
@@ -169,8 +169,9 @@ class Raft {
   Index conf_index_;  // conf_ is what all changes up to here have made
 
   uint64_t ticks_ = 0;
-  uint64_t time_ = 0;         // in ticks, those missed in a pause included; for the lease alone
-  int election_elapsed_ = 0;  // ticks since the leader was heard; a leader: since the quorum check
+  uint64_t time_ = 0;          // in ticks, those missed in a pause included; for the lease alone
+  uint64_t heard_leader_ = 0;  // in ticks_; the start stands for what was forgotten at it
+  int election_elapsed_ = 0;   // ticks since the leader was heard; a leader: since the quorum check
   int heartbeat_elapsed_ = 0;
   int election_timeout_ = 0;   // of this round, by chance
   bool leader_reset_ = false;  // the leader's process is seen to be gone

@@ -158,6 +158,7 @@ void Raft::note_leader_alive(NodeId leader) {
                 "another member leads in this term; a vote was given twice");
   if (role_ != Role::kFollower || leader_ != leader) become_follower(term_, leader);
   election_elapsed_ = 0;
+  heard_leader_ = ticks_;
   leader_reset_ = false;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups under random faults: loss, repetition and reordering of messages, cut-off members, power
-// cuts that take away what was not synced, changes of the configuration, tiny limits. Safety is
-// checked after each event (raft_group.h); then all is healed and the group must make progress.
+// cuts that take away what was not synced, changes of the configuration, tiny limits; with lease
+// reads one clock for all, and processes that stop for a while. Safety is checked after each event
+// (raft_group.h); then all is healed and the group must make progress.
 // QUORATE_RAFT_SEEDS="first count" runs other seeds than those of every day.
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -22,6 +23,7 @@ class RandomRun {
     const bool pre_vote = random_.below(4) != 0;
     const bool check_quorum = random_.below(4) != 0;
     const bool tiny = random_.one_in(2);
+    lease_reads_ = check_quorum && random_.one_in(3);
     const size_t voters = 1 + random_.below(kNodes);
     ConfState conf_state;
     for (NodeId id = 1; id <= voters; ++id) conf_state.voters.push_back(id);
@@ -31,6 +33,7 @@ class RandomRun {
       config.seed = seed * kNodes + id;
       config.pre_vote = pre_vote;
       config.check_quorum = check_quorum;
+      config.lease_reads = lease_reads_;
       if (tiny) make_tiny(config);
       group_.add_node(config, conf_state);
     }
@@ -47,6 +50,7 @@ class RandomRun {
 
   // Everybody is back; within bounded time a leader leads and all its members have all entries.
   void liveness() {
+    resume();
     for (NodeId id : group_.ids()) {
       group_.rejoin(id);
       if (!group_.running(id)) group_.restart(id);
@@ -103,6 +107,11 @@ class RandomRun {
 
   void step() {
     const NodeId id = any();
+    if (id == paused_) {
+      // What arrived meanwhile is looked at before the clock is.
+      if (random_.one_in(20)) resume();
+      return;
+    }
     if (!group_.running(id)) {
       if (random_.below(40) == 0) group_.restart(id);
       return;
@@ -120,7 +129,11 @@ class RandomRun {
       group_.process_load(id);
       group_.process_snapshot(id, random_.below(4) != 0);
     } else if (event < 900) {
-      group_.tick(id);
+      if (!lease_reads_) {
+        group_.tick(id);
+      } else if (random_.one_in(kNodes)) {
+        tick_all();
+      }
     } else if (event < 950) {
       static_cast<void>(group_.propose(id, "payload " + std::to_string(++proposals_)));
     } else if (event < 970) {
@@ -128,6 +141,24 @@ class RandomRun {
     } else {
       rare(id, random_.below(30));
     }
+  }
+
+  // With lease reads one clock serves all: that is what the lease assumes.
+  void tick_all() {
+    for (NodeId id : group_.ids()) {
+      if (id == paused_) {
+        ++missed_;
+      } else if (group_.running(id)) {
+        group_.tick(id);
+      }
+    }
+  }
+  void resume() {
+    const NodeId id = std::exchange(paused_, 0);
+    const uint64_t passed = std::exchange(missed_, 0);
+    if (passed == 0 || !group_.running(id)) return;
+    group_.event(id, [&](RawNode& node) { node.tick(passed); });
+    read_at(id);
   }
 
   void network() {
@@ -166,8 +197,9 @@ class RandomRun {
     } else if (what < 26 && changes_conf_) {
       change_conf(id);
     } else if (what < 28) {
-      for (NodeId each : group_.ids())
-        if (group_.running(each)) group_.tick(each, 10);
+      for (int i = 0; i < 10; ++i) tick_all();
+    } else if (lease_reads_ && paused_ == 0) {
+      paused_ = random_.one_in(2) ? id : some_leader(id);
     }
   }
 
@@ -184,8 +216,8 @@ class RandomRun {
     return group_.running(id) && group_.raft(id).role() == Role::kLeader ? id : otherwise;
   }
 
-  void read(NodeId id) {
-    if (random_.one_in(2)) id = some_leader(id);
+  void read(NodeId id) { read_at(random_.one_in(2) ? some_leader(id) : id); }
+  void read_at(NodeId id) {
     const RequestId request = ++reads_;
     const auto& committed = group_.group().committed();
     waiting_reads_[request] = committed.empty() ? 0 : committed.rbegin()->first;
@@ -206,6 +238,9 @@ class RandomRun {
   RaftGroup group_;
   uint64_t faults_ = 0;
   bool changes_conf_ = false;
+  bool lease_reads_ = false;
+  NodeId paused_ = 0;    // its process does not run; the clock does
+  uint64_t missed_ = 0;  // ticks of it
   uint64_t proposals_ = 0;
   uint64_t reads_ = 0;
   uint64_t reads_answered_ = 0;
