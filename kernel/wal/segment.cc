@@ -176,38 +176,52 @@ Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, u
   return spare;
 }
 
+std::optional<FoundBatch> whole_batch(Slice segment, const SegmentHeader& header, uint64_t offset) {
+  if (segment.size() < offset + kBatchHeaderBytes) return std::nullopt;
+  const auto batch = decode_batch_header(segment.data() + offset, header.seed());
+  const uint64_t body_at = offset + kBatchHeaderBytes;
+  if (!batch || batch->body_bytes > segment.size() - body_at) return std::nullopt;
+  const Slice body = segment.substr(body_at, batch->body_bytes);
+  if (crc32c(body) != batch->body_crc) return std::nullopt;
+  return FoundBatch{*batch, body};
+}
+
 BatchScanner::BatchScanner(Slice segment, const SegmentHeader& header)
     : segment_(segment),
-      seed_(header.seed()),
+      header_(header),
       last_number_(header.first_batch - 1),
       chain_(header.checksum) {}
 
-std::optional<BatchScanner::Found> BatchScanner::next() {
+bool BatchScanner::is_next(const BatchHeader& header) const {
+  const bool mark = header.kind == BatchKind::kMark;
+  return header.previous == chain_ && header.number == last_number_ + (mark ? 0 : 1);
+}
+
+std::optional<FoundBatch> BatchScanner::next() {
   if (ended_) return std::nullopt;
   ended_ = true;
-  if (segment_.size() < offset_ + kBatchHeaderBytes) return std::nullopt;
-  const auto header = decode_batch_header(segment_.data() + offset_, seed_);
-  if (!header || header->previous != chain_) return std::nullopt;
-  const bool mark = header->kind == BatchKind::kMark;
-  if (header->number != last_number_ + (mark ? 0 : 1)) return std::nullopt;
-  const uint64_t body_at = offset_ + kBatchHeaderBytes;
-  if (header->body_bytes > segment_.size() - body_at) return std::nullopt;
-  const Slice body = segment_.substr(body_at, header->body_bytes);
-  if (crc32c(body) != header->body_crc) return std::nullopt;
-  if (mark) return Found{*header, body};
+  const auto found = whole_batch(segment_, header_, offset_);
+  if (!found || !is_next(found->header)) return std::nullopt;
+  if (found->header.kind == BatchKind::kMark) return found;
   ended_ = false;
-  offset_ += to_blocks(kBatchHeaderBytes + header->body_bytes);
-  last_number_ = header->number;
-  chain_ = header->checksum;
-  return Found{*header, body};
+  offset_ += to_blocks(kBatchHeaderBytes + found->header.body_bytes);
+  last_number_ = found->header.number;
+  chain_ = found->header.checksum;
+  return found;
 }
 
 bool BatchScanner::voucher_follows() const {
   for (uint64_t at = offset_; at + kBatchHeaderBytes <= segment_.size(); at += kBlockBytes) {
-    const auto header = decode_batch_header(segment_.data() + at, seed_);
+    const auto header = decode_batch_header(segment_.data() + at, header_.seed());
     if (header && header->vouches > last_number_) return true;
   }
   return false;
+}
+
+bool BatchScanner::header_stands() const {
+  if (segment_.size() < offset_ + kBatchHeaderBytes) return false;
+  const auto header = decode_batch_header(segment_.data() + offset_, header_.seed());
+  return header && is_next(*header);
 }
 
 }  // namespace quorate::wal

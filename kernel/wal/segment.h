@@ -113,27 +113,35 @@ class SpareMaker {
 Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, uint64_t number,
                                     const std::string& spare_path, uint64_t segment_bytes);
 
+// A batch or mark whose two checksums are right.
+struct FoundBatch {
+  BatchHeader header;
+  Slice body;
+};
+// The one at `offset` of a segment; whether it stands where it belongs is not looked at.
+std::optional<FoundBatch> whole_batch(Slice segment, const SegmentHeader& header, uint64_t offset);
+
 // Walks the batches of a segment, while they are whole and in their place.
 class BatchScanner {
  public:
   // segment: the whole file; must outlive the scanner. header: its own, decoded.
   BatchScanner(Slice segment, const SegmentHeader& header);
-  struct Found {
-    BatchHeader header;
-    Slice body;
-  };
   // The next batch, or the mark behind the last one; nothing where no such thing stands, then and
   // ever after. Behind a mark nothing follows.
-  std::optional<Found> next();
+  std::optional<FoundBatch> next();
   uint64_t offset() const { return offset_; }  // where next() looks
   uint64_t last_number() const { return last_number_; }
   uint32_t chain() const { return chain_; }
   // Whether a header at or behind offset() says that a batch after last_number() was durable.
   bool voucher_follows() const;
+  // Whether the header of the next batch stands at offset(), whatever became of its body.
+  bool header_stands() const;
 
  private:
+  bool is_next(const BatchHeader& header) const;
+
   const Slice segment_;
-  const ChainSeed seed_;
+  const SegmentHeader header_;
   uint64_t offset_ = kBlockBytes;
   uint64_t last_number_;
   uint32_t chain_;

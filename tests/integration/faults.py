@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The disk fails under a member: a sync or a write returns an error, the file system is full, a
 log file is cut or a bit of it turns. The member ends with a sentence, or refuses to start with one,
-and nothing acknowledged is lost.
+and nothing acknowledged is lost; quoratectl says of the log what the member says.
 """
 
 import glob
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 from cluster import ENGINES, Member, Scratch, TestFailed, arguments, run, wait_until
@@ -127,30 +129,76 @@ def flip(path, offset):
         file.write(bytes([rest[skipped] ^ 0x10]))
 
 
+class LogTool:
+    """quoratectl on a member's log. Whatever it says, it changes nothing there."""
+
+    def __init__(self, build, member):
+        self._program = os.path.join(build, "bin", "quoratectl")
+        self._dir = member.data_dir
+
+    def _files(self):
+        return {path: (os.stat(path).st_size, os.stat(path).st_mtime_ns)
+                for path in glob.glob(os.path.join(self._dir, "**"), recursive=True)}
+
+    def _run(self, code, *arguments):
+        before = self._files()
+        done = subprocess.run([self._program, "wal", *arguments], capture_output=True, text=True,
+                              check=False)
+        if done.returncode != code:
+            raise TestFailed(f"quoratectl wal {' '.join(arguments)} ended with {done.returncode} "
+                             f"instead of {code}: {done.stdout[-2000:]}{done.stderr}")
+        if code != 2 and self._files() != before:
+            raise TestFailed(f"quoratectl wal {' '.join(arguments)} changed a file")
+        return done.stdout + done.stderr
+
+    def expect(self, code, pattern):
+        """verify ends with the code and a sentence that matches."""
+        said = self._run(code, "verify", self._dir)
+        if not re.search(pattern, said):
+            raise TestFailed(f"quoratectl says nothing like {pattern!r}: {said}")
+        return said.splitlines()[0]
+
+    def check_dump(self):
+        """Every line is JSON, every entry is readable, and indexes follow one another."""
+        lines = map(json.loads, self._run(0, "dump", self._dir, "--json").splitlines())
+        entries = [line for line in lines if line.get("type") == "entry"]
+        puts = [entry for entry in entries if entry["summary"].startswith("put ")]
+        if not puts or any("not readable" in entry["summary"] for entry in entries):
+            raise TestFailed(f"the dump shows entries as {entries[:5]}")
+        if [entry["index"] for entry in entries] != \
+                list(range(entries[0]["index"], entries[0]["index"] + len(entries))):
+            raise TestFailed("the indexes in the dump do not follow one another")
+
+
 def check_damaged_log(engine, build):
     """Damage in the midst of the log is refused; with the file mended, all is there."""
     with Scratch() as scratch, Member(scratch, engine, build) as member:
         member.start()
+        tool = LogTool(build, member)
+        tool.expect(2, "in use by a running member")
         model = Model()
         clients = start_clients(member, CLIENTS, "damage", engine)
         wait_until("some answered writes",
                    lambda: sum(len(client.answered) for client in clients) > 300)
         member.kill()
         stop_clients(clients)
+        tool.expect(0, "is whole")
+        tool.check_dump()
         used, path = log_files(member)[-1]
         shutil.copyfile(path, scratch.sub("whole"))
         for part in (3, 2):
             flip(path, used // part)
             expect_refusal(member, rf"damaged in .*{os.path.basename(path)}")
-            print(f"{engine}: {member.last_words()}")
+            print(f"{engine}: {tool.expect(1, rf'{os.path.basename(path)} at byte [0-9]+: .*lost: entr')}")
             shutil.copyfile(scratch.sub("whole"), path)
         os.truncate(path, used // 2)
         expect_refusal(member, rf"{os.path.basename(path)}")
-        print(f"{engine}: {member.last_words()}")
+        print(f"{engine}: {tool.expect(1, rf'{os.path.basename(path)}: the file had')}")
         shutil.copyfile(scratch.sub("whole"), path)
         member.start()
         model.take(member, clients)
         member.stop()
+        tool.expect(0, "it ends with a mark")
     print(f"{engine}: a damaged log is refused, and whole again loses nothing")
 
 
