@@ -73,17 +73,27 @@ int flags_of(OpenMode mode) {
   return O_RDONLY;
 }
 
+constexpr size_t kVectorsMax = 1024;  // of one call: IOV_MAX
+constexpr size_t kBlockBytes = 4096;  // of the page cache
+using Vectors = std::array<iovec, kVectorsMax>;
+
 // The parts not yet written, handed to the kernel a bounded number at a time.
 class PartCursor {
  public:
   explicit PartCursor(std::span<const Slice> parts) : parts_(parts) { skip_empty(); }
   bool done() const { return next_ == parts_.size(); }
-  int fill(std::array<iovec, 64>& to) const {
-    size_t count = 0;
-    for (size_t i = next_; i < parts_.size() && count < to.size(); ++i) {
+  // What goes to `offset`. If more remains, it ends at a block's end: a block that is written in
+  // two calls and is not in memory has to be read between them.
+  int fill(Vectors& to, uint64_t offset) const {
+    size_t count = 0, bytes = 0, i = next_;
+    for (; i < parts_.size() && count < to.size(); ++i) {
       const Slice part = i == next_ ? parts_[i].substr(used_) : parts_[i];
-      if (!part.empty()) to[count++] = {const_cast<char*>(part.data()), part.size()};
+      if (part.empty()) continue;
+      to[count++] = {const_cast<char*>(part.data()), part.size()};
+      bytes += part.size();
     }
+    const size_t beyond = (offset + bytes) % kBlockBytes;
+    if (i < parts_.size() && beyond < bytes) count = shorten(to, count, beyond);
     return static_cast<int>(count);
   }
   void advance(size_t size) {
@@ -96,6 +106,16 @@ class PartCursor {
   }
 
  private:
+  static size_t shorten(Vectors& vectors, size_t count, size_t bytes) {
+    while (bytes > 0) {
+      iovec& last = vectors[count - 1];
+      const size_t cut = std::min(bytes, last.iov_len);
+      last.iov_len -= cut;
+      bytes -= cut;
+      if (last.iov_len == 0) --count;
+    }
+    return count;
+  }
   void skip_empty() {
     while (next_ < parts_.size() && used_ == parts_[next_].size()) {
       ++next_;
@@ -126,9 +146,9 @@ class PosixFile final : public File {
   }
 
   Status write(uint64_t offset, std::span<const Slice> parts) override {
-    std::array<iovec, 64> vectors;
+    Vectors vectors;
     for (PartCursor cursor(parts); !cursor.done();) {
-      const int count = cursor.fill(vectors);
+      const int count = cursor.fill(vectors, offset);
       const ssize_t n = retry_eintr([&] {
         return ::pwritev(descriptor_.get(), vectors.data(), count, static_cast<off_t>(offset));
       });
