@@ -45,8 +45,7 @@ void Oracle::applied(size_t m, const raft::Entry& entry, const Status& status,
                     store.applied().state_hash, store.revision()};
   const auto [place, first] = entries_.emplace(entry.index, now);
   if (first) {
-    note_events(store);
-    note_internal(entry, status);
+    note_events(store, note_leases(entry, status));
     return;
   }
   const Applied& then = place->second;
@@ -79,7 +78,7 @@ void Oracle::installed(size_t m, const mvcc::Store& store) {
                             m, index, store.applied().state_hash, found->second.state_hash));
 }
 
-void Oracle::note_events(const mvcc::Store& store) {
+void Oracle::note_events(const mvcc::Store& store, bool ends_leases) {
   const int64_t before = revision_;
   for (const mvcc::Change& change : store.changes()) {
     if (change.revision.main <= before) continue;
@@ -99,6 +98,12 @@ void Oracle::note_events(const mvcc::Store& store) {
       event.version = record->version;
       event.lease = record->lease;
     }
+    if (event.lease != 0)
+      leased_.insert(event.key);
+    else if (leased_.erase(event.key) == 0 && ends_leases)
+      verdicts_.add(Checker::kLease, env_.clock().now_ns(),
+                    fmt::format("revision {} removed \"{}\" with a lease that it did not have",
+                                event.revision, event.key));
     events_.push_back(std::move(event));
   }
   if (store.revision() < before)
@@ -108,17 +113,21 @@ void Oracle::note_events(const mvcc::Store& store) {
   revision_ = store.revision();
 }
 
-void Oracle::note_internal(const raft::Entry& entry, const Status& status) {
-  if (!status.ok() || entry.payload.empty()) return;
+// Notes which leases the entry ends; true: it may end some.
+bool Oracle::note_leases(const raft::Entry& entry, const Status& status) {
+  if (!status.ok() || entry.payload.empty()) return false;
   const Result<apply::CommittedEntry> decoded = apply::decode_committed(entry);
-  if (!decoded || decoded->conf_change || decoded->empty ||
-      decoded->entry.header.kind != apply::EntryKind::kInternal)
-    return;
+  if (!decoded || decoded->conf_change || decoded->empty) return false;
   schema::SegmentReader reader(decoded->entry.body.slice());
+  if (decoded->entry.header.kind != apply::EntryKind::kInternal) {
+    const auto request = reader.root<schema::Request>();
+    return request.isLease() && request.getLease().isRevoke();
+  }
   const auto internal = reader.root<schema::Internal>();
-  if (!internal.isExpireLeases()) return;
+  if (!internal.isExpireLeases()) return false;
   for (const auto& stamp : internal.getExpireLeases())
     expired_ns_.emplace(stamp.getLease(), env_.clock().now_ns());
+  return true;
 }
 
 }  // namespace quorate::sim

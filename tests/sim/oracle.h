@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,8 +69,8 @@ class Oracle {
     raft::Index applied = 0;  // 0: nothing since its start
     uint64_t raft_seen = 0;
   };
-  void note_events(const mvcc::Store& store);
-  void note_internal(const raft::Entry& entry, const Status& status);
+  void note_events(const mvcc::Store& store, bool ends_leases);
+  bool note_leases(const raft::Entry& entry, const Status& status);
 
   test::TestEnv& env_;
   Verdicts& verdicts_;
@@ -79,6 +80,7 @@ class Oracle {
   std::map<raft::Index, Applied> entries_;
   std::vector<Event> events_;
   int64_t revision_ = 1;
+  std::set<std::string> leased_;  // keys that have a lease now
   std::map<int64_t, uint64_t> expired_ns_;
 };
 

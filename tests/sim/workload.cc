@@ -81,7 +81,7 @@ class Client {
     }
     if (random_.one_in(20) || !workload_.cluster_.member(member_).runs())
       member_ = random_.below(workload_.cluster_.size());
-    if (final_) return put();
+    if (final_) return final_left_ > 1 ? put() : get(false);
     switch (random_.below(22)) {
       case 0:
       case 1:
@@ -142,10 +142,11 @@ class Client {
           }
           take(call);
           if (!ok) member_ = random_.below(workload_.cluster_.size());
-          if (final_ && ok) {
+          if (final_ && ok && --final_left_ == 0) {
             idle_ = true;
             return;
           }
+          if (final_ && final_left_ == 1) member_ = number_ % workload_.cluster_.size();
           think();
         });
   }
@@ -310,7 +311,8 @@ class Client {
          });
   }
 
-  // Puts and deletes of several keys at once, so that a part of it would show.
+  // Puts of several keys at once, so that a part of it would show; the last one perhaps under a
+  // lease that may be gone.
   void transaction() {
     const uint64_t first = random_.below(workload_.config_.keys);
     const uint64_t count = 2 + random_.below(3);
@@ -318,15 +320,18 @@ class Client {
     for (uint64_t i = 0; i < count; ++i)
       changes.push_back(
           {workload_.key((first + i) % workload_.config_.keys), new_value(), false, 0});
+    if (lease_ && random_.one_in(2)) changes.back().lease = *lease_;
     const Bytes request = test::request([&](schema::Request::Builder root) {
       auto operations = root.initTxn().initSuccess(static_cast<uint32_t>(count));
       for (uint32_t i = 0; i < count; ++i) {
         auto put = operations[i].initPut();
         put.setKey(test::data(changes[i].key));
         put.setValue(test::data(changes[i].value));
+        put.setLease(changes[i].lease);
       }
     });
     send(request, Order::kWrite, [this, changes](const Call& call) {
+      if (call.code == Code::kLeaseNotFound) lease_.reset();
       if (outcome_of(call) == Outcome::kNotDone) {
         for (const auto& change : changes) workload_.values_.erase(change.value);
       }
@@ -433,7 +438,8 @@ class Client {
   std::map<std::string, int64_t> seen_;
   std::optional<int64_t> lease_;
   bool idle_ = false, final_ = false;
-  int waits_for_ = 0;  // which request
+  int final_left_ = 2;  // calls of the last round: a write, then a read
+  int waits_for_ = 0;   // which request
   uint64_t since_ns_ = 0;
 };
 
