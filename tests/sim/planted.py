@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants known bugs into a copy of the source and counts the seeds that find them."""
+
+import argparse
+import collections
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PATCHES = ROOT / "tests" / "sim" / "planted"
+CHECKERS = ("raft", "entries", "hash", "history", "content", "watch", "lease", "calls", "member",
+            "liveness")
+CHUNK = 5          # seeds of one process
+HANG_S = 600       # a chunk that takes longer hangs
+CRASHED = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGFPE)
+
+
+class Patch:
+    """A planted bug: a diff under comment lines `# guard:`, `# invariant:`, `# found by:`."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = path.stem
+        self.text = path.read_text()
+        self.guard = self.line("guard")
+        self.invariant = self.line("invariant")
+        self.expected = re.split(r"[, ]+", self.line("found by"))
+
+    def line(self, what):
+        found = re.search(rf"^# {what}: (.*(?:\n#  .*)*)$", self.text, re.M)
+        return re.sub(r"\n#\s+", " ", found.group(1)) if found else ""
+
+    def problem(self):
+        """What is wrong with the patch itself, before anything is built."""
+        if not (self.guard and self.invariant and self.line("found by")):
+            return "lacks one of its lines guard, invariant, found by"
+        unknown = set(self.expected) - set(CHECKERS) - {"abort", "hang"}
+        if unknown:
+            return f"names unknown checkers: {', '.join(sorted(unknown))}"
+        touched = re.findall(r"^\+\+\+ b/(\S+)", self.text, re.M)
+        if not touched or any(not name.startswith("kernel/") for name in touched):
+            return "changes something else than the kernel"
+        return None
+
+    def apply(self, tree, *flags):
+        # The copy may lie within a repository that is not its own.
+        environment = dict(os.environ, GIT_CEILING_DIRECTORIES=str(pathlib.Path(tree).parent))
+        done = subprocess.run(["git", "apply", *flags, str(self.path)], cwd=tree,
+                              capture_output=True, text=True, env=environment)
+        return None if done.returncode == 0 else done.stderr.strip()
+
+
+def all_patches(names):
+    patches = [Patch(path) for path in sorted(PATCHES.glob("*.patch"))]
+    unknown = set(names) - {patch.name for patch in patches}
+    if unknown:
+        sys.exit(f"plant: there is no planted bug {', '.join(sorted(unknown))}")
+    return [patch for patch in patches if not names or patch.name in names]
+
+
+def check(patches):
+    """Whether every patch still applies to the source as it is."""
+    wrong = []
+    for patch in patches:
+        problem = patch.problem() or patch.apply(ROOT, "--check")
+        if problem:
+            wrong.append(f"{patch.path.relative_to(ROOT)}: {problem}")
+    for line in wrong:
+        print(line)
+    if not wrong:
+        print(f"{len(patches)} planted bugs apply")
+    return 1 if wrong else 0
+
+
+class Tree:
+    """A copy of the source with a build directory of its own; one bug in it at a time."""
+
+    SOURCE = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "bench", "cmake", "daemon",
+              "interfaces", "kernel", "plugins", "schemas", "scripts", "tests")
+
+    def __init__(self, state):
+        self.path = state / "src"
+        self.program = self.path / "build" / "bin" / "quorate-sim"
+        self.environment = dict(os.environ, CCACHE_BASEDIR=str(ROOT), CCACHE_NOHASHDIR="1")
+
+    def refresh(self):
+        """Takes what differs only, so that the build stays incremental, and takes bugs out."""
+        listed = subprocess.run(["git", "ls-files", "-z", *self.SOURCE], cwd=ROOT,
+                                capture_output=True, text=True, check=True).stdout
+        wanted = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+        for name in wanted:
+            self.put(name, (ROOT / name).read_bytes(), (ROOT / name).stat().st_mode)
+        for folder in self.SOURCE:
+            for path in (self.path / folder).rglob("*"):
+                if path.is_file() and str(path.relative_to(self.path)) not in wanted:
+                    path.unlink()
+
+    def put(self, name, content, mode=0o644):
+        path = self.path / name
+        if path.exists() and path.read_bytes() == content:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(mode)
+
+    def build(self, jobs):
+        log = self.path / "build.log"
+        with log.open("w") as out:
+            if not (self.path / "build" / "build.ninja").exists():
+                subprocess.run(["cmake", "--preset", "release"], cwd=self.path, stdout=out,
+                               stderr=out, env=self.environment, check=True)
+            done = subprocess.run(["ninja", "-C", "build", f"-j{jobs}", "quorate-sim"],
+                                  cwd=self.path, stdout=out, stderr=out, env=self.environment)
+        return done.returncode == 0
+
+    def plant(self, patch):
+        return patch.apply(self.path)
+
+
+class Search:
+    """Runs seeds from 1 on until one fails; says which is the first."""
+
+    def __init__(self, program, jobs, last, without=()):
+        self.program, self.jobs, self.last = program, jobs, last
+        self.flags = [flag for checker in without for flag in ("--without", checker)]
+        self.lock = threading.Lock()
+        self.next = 1
+        self.first_failed = last + 1
+        self.runs = {}
+
+    def take_chunk(self):
+        with self.lock:
+            if self.next > min(self.last, self.first_failed):
+                return None
+            first = self.next
+            self.next = min(first + CHUNK, self.last + 1)
+            return first, self.next - 1
+
+    def add(self, seed, run):
+        with self.lock:
+            self.runs[seed] = run
+            if not run["clean"]:
+                self.first_failed = min(self.first_failed, seed)
+
+    def work(self):
+        while (chunk := self.take_chunk()) is not None:
+            first, last = chunk
+            command = [str(self.program), "--seeds", f"{first}-{last}", "--json", "--no-minimise",
+                       *self.flags]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       text=True, errors="replace")
+            try:
+                output, errors = process.communicate(timeout=HANG_S)
+                ended = "abort"
+                if process.returncode not in (0, 1, *CRASHED):
+                    raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: "
+                                       f"{errors[-300:]}")
+            except subprocess.TimeoutExpired:
+                process.kill()
+                output, errors = process.communicate()
+                ended = "hang"
+            seen = first - 1
+            for line in output.splitlines():
+                run = json.loads(line)
+                seen = run["seed"]
+                self.add(seen, run)
+            if seen < last and (seen < first or self.runs[seen]["clean"]):
+                said = re.findall(r"^.*(?:check failed|CHECK).*$", errors, re.M | re.I)
+                self.add(seen + 1, {"clean": False, "checker": ended, "simulated_s": 0,
+                                    "why": (said or [errors[-300:]])[0]})
+
+    def run(self):
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            for future in [pool.submit(self.work) for _ in range(self.jobs)]:
+                future.result()
+        if self.first_failed > self.last:
+            return None
+        failed = self.runs[self.first_failed]
+        return {"seeds": self.first_failed, "checker": failed["checker"],
+                "why": failed.get("why", ""),
+                "simulated_s": round(sum(self.runs[seed].get("simulated_s", 0)
+                                         for seed in range(1, self.first_failed + 1)), 1)}
+
+
+class Proof:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.state = pathlib.Path(arguments.state).resolve()
+        self.state.mkdir(parents=True, exist_ok=True)
+        self.log = self.state / "found.jsonl"
+        if arguments.again:
+            self.log.unlink(missing_ok=True)
+        self.found = {}
+        if self.log.exists():
+            for line in self.log.read_text().splitlines():
+                try:
+                    result = json.loads(line)
+                except json.JSONDecodeError:
+                    continue  # cut off when the last run was stopped
+                self.found[(result["name"], result["patch"])] = result
+        self.tree = Tree(self.state)
+
+    @staticmethod
+    def key(patch):
+        return patch.name, hashlib.sha256(patch.text.encode()).hexdigest()[:16]
+
+    def keep(self, patch, result):
+        name, digest = self.key(patch)
+        result = {"name": name, "patch": digest, **result}
+        self.found[(name, digest)] = result
+        with self.log.open("a") as log:
+            log.write(json.dumps(result) + "\n")
+        return result
+
+    def say(self, text):
+        print(f"plant: {text}", file=sys.stderr, flush=True)
+
+    def planted(self, patch):
+        """Plants and builds; what is wrong, or None."""
+        problem = patch.problem() or self.tree.plant(patch)
+        if problem:
+            return f"does not apply: {problem}"
+        if not self.tree.build(self.arguments.jobs):
+            return f"does not build: see {self.tree.path / 'build.log'}"
+        return None
+
+    def find(self, patch):
+        started = time.monotonic()
+        self.tree.refresh()
+        problem = self.planted(patch)
+        if problem:
+            return self.keep(patch, {"problem": problem})
+        built = time.monotonic()
+        found = Search(self.tree.program, self.arguments.jobs, self.arguments.seeds_max).run()
+        result = found or {"problem": f"not found in {self.arguments.seeds_max} seeds"}
+        result["build_s"] = round(built - started, 1)
+        result["run_s"] = round(time.monotonic() - built, 1)
+        return self.keep(patch, result)
+
+    def run(self, patches):
+        for number, patch in enumerate(patches, 1):
+            result = self.found.get(self.key(patch))
+            if result is None or "problem" in result:
+                result = self.find(patch)
+                outcome = result.get("problem") or (f"{result['checker']} after "
+                                                    f"{result['seeds']} seeds")
+                self.say(f"{number} of {len(patches)}, {patch.name}: {outcome}")
+        self.tree.refresh()
+        return self.report(patches)
+
+    def report(self, patches):
+        results = [(patch, self.found.get(self.key(patch), {"problem": "not run"}))
+                   for patch in patches]
+        if self.arguments.json:
+            for patch, result in results:
+                print(json.dumps({"name": patch.name, "guard": patch.guard, **result}))
+        else:
+            print("| bug | the guard that it breaks | found by | seeds | virtual s |")
+            print("| --- | --- | --- | --: | --: |")
+            for patch, result in results:
+                if "problem" in result:
+                    print(f"| {patch.name} | {patch.guard} | **{result['problem']}** | | |")
+                else:
+                    print(f"| {patch.name} | {patch.guard} | {result['checker']} | "
+                          f"{result['seeds']} | {result['simulated_s']:.0f} |")
+            seeds = sorted(result["seeds"] for _, result in results if "seeds" in result)
+            by = collections.Counter(result["checker"] for _, result in results
+                                     if "seeds" in result)
+            print()
+            print(f"{len(seeds)} of {len(results)} found" +
+                  (f"; seeds needed: median {seeds[len(seeds) // 2]}, most {seeds[-1]}; by " +
+                   ", ".join(f"{name} {count}" for name, count in by.most_common())
+                   if seeds else ""))
+        return 1 if any("problem" in result for _, result in results) else 0
+
+    def checkers(self, patches):
+        """For each checker a bug that no other finds in the seeds that it needs."""
+        shown = {}
+        for checker in CHECKERS:
+            candidates = sorted((result["seeds"], patch.name, patch) for patch in patches
+                                if (result := self.found.get(self.key(patch), {})).get(
+                                    "checker") == checker)
+            # What is expected of one checker alone comes first.
+            candidates.sort(key=lambda each: each[2].expected != [checker])
+            for seeds, name, patch in candidates:
+                self.tree.refresh()
+                if self.planted(patch):
+                    continue
+                if Search(self.tree.program, self.arguments.jobs, seeds, [checker]).run() is None:
+                    shown[checker] = (name, seeds)
+                    self.say(f"{checker}: without it {name} passes {seeds} seeds")
+                    break
+                self.say(f"{checker}: others find {name}, too")
+        self.tree.refresh()
+        print("| checker | the bug that passes without it | seeds |")
+        print("| --- | --- | --: |")
+        for checker in CHECKERS:
+            name, seeds = shown.get(checker, ("**none**", ""))
+            print(f"| {checker} | {name} | {seeds} |")
+        return 0 if len(shown) == len(CHECKERS) else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--state", default=str(ROOT / "build" / "planted"),
+                        help="where the copy of the source and what was found is kept")
+    parser.add_argument("--only", action="append", default=[], help="the name of a planted bug")
+    parser.add_argument("--seeds-max", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--again", action="store_true", help="forget what was found")
+    parser.add_argument("--check", action="store_true", help="only whether the patches apply")
+    parser.add_argument("--checkers", action="store_true",
+                        help="show for each checker a bug that passes without it")
+    parser.add_argument("--table", action="store_true", help="print what was found")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    patches = all_patches(arguments.only)
+    if arguments.check:
+        return check(patches)
+    proof = Proof(arguments)
+    if arguments.table:
+        return proof.report(patches)
+    if shutil.which("ninja") is None:
+        sys.exit("plant: ninja is missing; scripts/setup installs what is needed")
+    code = proof.run(patches)
+    return proof.checkers(patches) or code if arguments.checkers else code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
