@@ -46,9 +46,12 @@ Status SimMember::start() {
       {"transport_sim", &test::SimNetwork::plugin()},
       {"frontend_sim", &frontend()}};
   loader_ = std::make_unique<plugin::PluginLoader>("/nowhere", plugins, parts_.logger);
+  starting_ = true;  // a joiner asks others, which runs the world on
   auto started = server::Server::start(machine, config, *loader_, this, parts_.logger);
+  starting_ = false;
   if (!started) return std::move(started).error();
   server_ = std::move(*started);
+  id_ = server_->state().member_id;
   return server_->serve();
 }
 

@@ -95,6 +95,11 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   const server::MemberState& state() const { return server_->state(); }
   server::Server& server() { return *server_; }
   size_t number() const { return number_; }
+  // Its member id, once a process of it has known it; 0 before.
+  uint64_t id() const { return id_; }
+  // It is a joiner that has not been part of the cluster yet.
+  bool is_joining() const { return config.initial_cluster_existing && !was_ready_; }
+  bool starting() const { return starting_; }
   uint64_t process() const { return process_; }  // counts the starts
   size_t outstanding() const { return calls_.size(); }
 
@@ -109,7 +114,7 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
     uint64_t stream;
     bool ended = false;
   };
-  void ready() override { ready_ = true; }
+  void ready() override { ready_ = was_ready_ = true; }
   void failed(const Status& status) override;
   void removed() override { removed_ = true; }
   server::ApplyObserver* apply_observer() override { return this; }
@@ -128,6 +133,8 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   std::unique_ptr<plugin::PluginLoader> loader_;
   std::unique_ptr<server::Server> server_;
   uint64_t process_ = 0;
+  uint64_t id_ = 0;
+  bool was_ready_ = false, starting_ = false;
   bool ready_ = false, removed_ = false, stopping_ = false, dying_ = false;
   bool failure_expected_ = false, disk_full_ = false;
   Status failure_;

@@ -15,7 +15,8 @@ constexpr std::string_view kNames[] = {
     "power-loss",  "kill",      "crash-at-call", "stop",        "pause",     "cut",
     "isolate",     "deaf",      "mute",          "split",       "clog",      "reset",
     "lossy",       "repeating", "slow-network",  "slow-disk",   "held-disk", "sync-fails",
-    "write-fails", "disk-full", "engine-fails",  "slow-member", "wall-jump", "move-leader"};
+    "write-fails", "disk-full", "engine-fails",  "slow-member", "wall-jump", "move-leader",
+    "add-member",  "remove",    "replace"};
 static_assert(std::size(kNames) == static_cast<size_t>(FaultKind::kCount));
 
 Fault draw(FaultKind kind, size_t members, Random& random) {

@@ -37,6 +37,9 @@ enum class FaultKind : uint8_t {
   kSlowMember,   // a: every turn takes up to `number` us, for ns
   kWallJump,     // a: its wall clock jumps by `number` - 2^31 ms
   kMoveLeader,   // to a, asked of b
+  kAddMember,    // one more
+  kRemove,       // a leaves the cluster
+  kReplace,      // one more joins, then a leaves
   kCount,
 };
 std::string_view name_of(FaultKind kind);

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "sim/member.h"
+#include "sim/operator.h"
 #include "sim/oracle.h"
 #include "sim/timers.h"
 #include "sim/workload.h"
@@ -103,10 +104,11 @@ class Simulation final : private Cluster {
         network_(env_, random_.next()),
         timers_(env_),
         oracle_(env_, verdicts_),
-        workload_(env_, timers_, *this, oracle_, verdicts_, plan_.workload, random_.next()) {
+        workload_(env_, timers_, *this, oracle_, verdicts_, plan_.workload, random_.next()),
+        operator_(*this, timers_, random_.next()) {
     env_.shuffle_ties(random_.next());
     env_.advance_ns(1'000'000);
-    for (size_t i = 0; i < plan_.members; ++i) add_member();
+    for (size_t i = 0; i < plan_.members; ++i) operator_.founded(add_machine());
     for (const auto& member : members_)
       for (size_t i = 0; i < plan_.members; ++i)
         member->config.initial_cluster.push_back({SimMember::name_of(i), {SimMember::url_of(i)}});
@@ -151,7 +153,7 @@ class Simulation final : private Cluster {
   size_t size() const override { return members_.size(); }
   SimMember& member(size_t i) override { return *members_[i]; }
 
-  void add_member() {
+  size_t add_machine() override {
     const size_t i = members_.size();
     members_.push_back(std::make_unique<SimMember>(
         SimMember::Parts{.world = &env_,
@@ -179,6 +181,12 @@ class Simulation final : private Cluster {
       member.machine.set_drift_ppm(static_cast<int64_t>(random_.below(2 * kDriftPpmMax + 1)) -
                                    kDriftPpmMax);
     wanted_.push_back(true);
+    at_call_ns_.push_back(0);
+    return i;
+  }
+  void retire(size_t i) override {
+    wanted_[i] = false;
+    down(i, Down::kKill);
   }
 
   bool all_ready() const {
@@ -245,9 +253,9 @@ class Simulation final : private Cluster {
   void start_after(size_t i, uint64_t ns) {
     timers_.after(ns + 1, [this, i] { start(i); });
   }
-  void start(size_t i) {
+  void start(size_t i) override {
     SimMember& member = *members_[i];
-    if (member.runs() || member.stopping() || !wanted_[i]) return;
+    if (member.runs() || member.stopping() || member.starting() || !wanted_[i]) return;
     ++starts_;
     const bool excused = member.failure_expected();
     const Status status = member.start();
@@ -256,17 +264,22 @@ class Simulation final : private Cluster {
       members_[i]->crash(random_.next());  // the power went while it started
       return start_after(i, 500 * kMs);
     }
-    if (!excused)
+    if (!excused && !may_refuse(i, status))
       verdicts_.add(Checker::kMember, now(),
                     fmt::format("member {} refused to start: {}", i, status.to_string()));
     member.kill();
     start_after(i, 500 * kMs);
   }
 
+  // A joiner may reach nobody, or nobody may know it yet; one that was removed must not come back.
+  bool may_refuse(size_t i, const Status& status) {
+    if (members_[i]->is_joining()) return status.code() != Code::kCorrupt;
+    return operator_.changed_any() && status.code() == Code::kInvalidArgument;
+  }
+
   // ------------------------------------------------------------ faults
 
   void schedule_faults() {
-    at_call_ns_.assign(members_.size(), 0);
     for (size_t number = 0; number < schedule_.size(); ++number) {
       if (options_.faults && !options_.faults->contains(number)) continue;
       timers_.after(schedule_[number].at_ns + 1, [this, number] {
@@ -398,6 +411,9 @@ class Simulation final : private Cluster {
                                             }),
                                             1000, nullptr));
         break;
+      case FaultKind::kAddMember: operator_.add(); break;
+      case FaultKind::kRemove: operator_.remove(a); break;
+      case FaultKind::kReplace: operator_.replace(a); break;
       case FaultKind::kCount: break;
     }
   }
@@ -412,7 +428,9 @@ class Simulation final : private Cluster {
     network_.hold_one_in(0);
     network_.repeat_one_in(0);
     network_.set_delay_ns(200'000, 800'000);
-    const size_t away = plan_.minority_stays_down ? (members_.size() - 1) / 2 : 0;
+    // Whoever was added and never came up counts for the quorum, too.
+    const size_t away =
+        plan_.minority_stays_down && !operator_.changed_any() ? (members_.size() - 1) / 2 : 0;
     for (size_t i = 0; i < members_.size(); ++i) {
       SimMember& member = *members_[i];
       member.machine.set_disk_delay_ns(plan_.disk_delay_ns);
@@ -456,6 +474,11 @@ class Simulation final : private Cluster {
   void prove_liveness() {
     workload_.pause();
     heal();
+    if (operator_.changed_any()) {
+      bool settled = false;
+      operator_.settle([&] { settled = true; });
+      if (!run_until(kLivenessNs, [&] { return settled; })) return late("to name its members", "");
+    }
     if (!run_until(kLivenessNs, [&] { return who_is_not_ready().empty(); }))
       return late("to be ready", who_is_not_ready());
     workload_.last_round();
@@ -485,6 +508,7 @@ class Simulation final : private Cluster {
   Oracle oracle_;
   std::vector<std::unique_ptr<SimMember>> members_;
   Workload workload_;
+  Operator operator_;
   std::vector<bool> wanted_;          // by member: it should run
   std::vector<uint64_t> at_call_ns_;  // by member: how long it is away after a crash at a call
   bool healed_ = false;

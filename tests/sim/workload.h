@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sim/cluster.h"
 #include "sim/member.h"
 #include "sim/oracle.h"
 #include "sim/report.h"
@@ -30,14 +31,6 @@ struct WorkloadConfig {
   size_t value_bytes_max = 200;
   uint64_t call_timeout_ms = 3000;
   int64_t drift_ppm_max = 0;  // of the members' clocks, for the lease rules
-};
-
-// Where the running members are.
-class Cluster {
- public:
-  virtual ~Cluster() = default;
-  virtual size_t size() const = 0;
-  virtual SimMember& member(size_t i) = 0;
 };
 
 class Watcher;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/operator.h"
+
+#include "schemas/api.capnp.h"
+#include "schemas/segment.h"
+#include "support/requests.h"
+
+namespace quorate::sim {
+namespace {
+
+constexpr uint64_t kAgainNs = 300'000'000;
+constexpr uint64_t kCallTimeoutMs = 3000;
+constexpr int kTriesMax = 12;
+constexpr size_t kNobody = ~size_t{0};
+
+Bytes add_request(const std::string& url, bool learner) {
+  return test::request([&](schema::Request::Builder root) {
+    auto add = root.initCluster().initAdd();
+    add.initPeerUrls(1).set(0, url.c_str());
+    add.setLearner(learner);
+  });
+}
+
+}  // namespace
+
+size_t Operator::any_member() {
+  std::vector<size_t> running;
+  for (const size_t i : members_)
+    if (cluster_.member(i).is_ready()) running.push_back(i);
+  return running.empty() ? *members_.begin() : running[random_.below(running.size())];
+}
+
+void Operator::ask(const Bytes& request, Done done) {
+  cluster_.member(any_member()).call(request, kCallTimeoutMs, std::move(done));
+}
+
+void Operator::add() {
+  replace(kNobody);
+}
+
+void Operator::replace(size_t victim) {
+  if (busy_ || stopped_ || cluster_.size() >= kMachinesMax) return;
+  if (victim != kNobody && !members_.contains(victim)) return;
+  busy_ = changed_ = true;
+  const size_t machine = cluster_.add_machine();
+  const bool learner = !random_.one_in(3);
+  ask(add_request(SimMember::url_of(machine), learner), [=, this](const Call& call) {
+    const bool unknown =
+        call.died || call.code == Code::kTimeout || call.code == Code::kUnknownOutcome;
+    if (call.code != Code::kOk && !unknown) {
+      cluster_.retire(machine);
+      busy_ = false;
+      return;
+    }
+    uint64_t id = 0;
+    if (call.code == Code::kOk) {
+      schema::SegmentReader reader(call.response.slice());
+      id = reader.root<schema::Response>().getCluster().getMember().getId();
+    }
+    join(machine, id, learner, victim);
+  });
+}
+
+// id 0: it is not known whether it was added. It finds out when it starts.
+void Operator::join(size_t machine, uint64_t id, bool learner, size_t victim) {
+  SimMember& joiner = cluster_.member(machine);
+  joiner.config.initial_cluster_existing = true;
+  members_.insert(machine);
+  for (const size_t i : members_)
+    joiner.config.initial_cluster.push_back({SimMember::name_of(i), {SimMember::url_of(i)}});
+  cluster_.start(machine);
+  if (learner && id != 0)
+    promote(machine, id, victim, 0);
+  else
+    joined(machine, victim);
+}
+
+void Operator::promote(size_t machine, uint64_t id, size_t victim, int tries) {
+  timers_.after(kAgainNs, [=, this] {
+    if (tries == kTriesMax || stopped_) return joined(machine, kNobody);
+    ask(test::request([&](schema::Request::Builder root) { root.initCluster().setPromote(id); }),
+        [=, this](const Call& call) {
+          if (call.code == Code::kOk)
+            joined(machine, victim);
+          else
+            promote(machine, id, victim, tries + 1);
+        });
+  });
+}
+
+void Operator::joined(size_t, size_t victim) {
+  if (victim == kNobody || stopped_) {
+    busy_ = false;
+    return;
+  }
+  remove_now(victim, 0);
+}
+
+void Operator::remove(size_t victim) {
+  if (busy_ || stopped_ || members_.size() < 3 || !members_.contains(victim)) return;
+  busy_ = changed_ = true;
+  remove_now(victim, 0);
+}
+
+void Operator::remove_now(size_t victim, int tries) {
+  SimMember& member = cluster_.member(victim);
+  if (tries == kTriesMax || stopped_ || member.id() == 0) {
+    busy_ = false;
+    return;
+  }
+  ask(test::request(
+          [&](schema::Request::Builder root) { root.initCluster().setRemove(member.id()); }),
+      [=, this](const Call& call) {
+        if (call.code == Code::kOk || call.code == Code::kMemberNotFound) {
+          members_.erase(victim);
+          // Sometimes its process goes on for a while, and must not disturb the others.
+          const uint64_t rest_ns = random_.one_in(2) ? 0 : random_.below(4'000'000'000);
+          timers_.after(rest_ns, [=, this] { cluster_.retire(victim); });
+          busy_ = false;
+          return;
+        }
+        timers_.after(kAgainNs, [=, this] { remove_now(victim, tries + 1); });
+      });
+}
+
+void Operator::settle(std::function<void()> done) {
+  stopped_ = true;
+  ask(test::request([&](schema::Request::Builder root) { root.initCluster().setList(true); }),
+      [this, done = std::move(done)](const Call& call) {
+        if (call.code != Code::kOk) {
+          timers_.after(kAgainNs, [this, done] { settle(done); });
+          return;
+        }
+        std::set<std::string> urls;
+        schema::SegmentReader reader(call.response.slice());
+        for (const auto& member : reader.root<schema::Response>().getCluster().getMembers())
+          for (const auto& url : member.getPeerUrls()) urls.insert(url.cStr());
+        for (size_t i = 0; i < cluster_.size(); ++i) {
+          if (urls.contains(SimMember::url_of(i)))
+            cluster_.start(i);
+          else
+            cluster_.retire(i);
+        }
+        done();
+      });
+}
+
+}  // namespace quorate::sim
