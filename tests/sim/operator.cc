@@ -9,6 +9,7 @@ namespace quorate::sim {
 namespace {
 
 constexpr uint64_t kAgainNs = 300'000'000;
+constexpr uint64_t kSettleNs = 2'000'000'000;
 constexpr uint64_t kCallTimeoutMs = 3000;
 constexpr int kTriesMax = 12;
 constexpr size_t kNobody = ~size_t{0};
@@ -141,7 +142,9 @@ void Operator::settle(std::function<void()> done) {
           else
             cluster_.retire(i);
         }
-        done();
+        if (done) done();
+        // A change that was asked for before may take effect only now.
+        timers_.after(kSettleNs, [this] { settle(nullptr); });
       });
 }
 

@@ -30,11 +30,9 @@ class Operator {
   // add(), and when the new one serves, remove().
   void replace(size_t victim);
 
-  // No more changes. Machines that joined_or_left() does not name keep their state.
-  void stop() { stopped_ = true; }
   bool changed_any() const { return changed_; }
   // Asks the cluster who belongs to it, until somebody says so; then machines that do not are
-  // retired, and those that do are started. done: afterwards.
+  // retired, and those that do are started. done: when that was done once; it goes on.
   void settle(std::function<void()> done);
 
  private:
