@@ -37,6 +37,12 @@ struct Plan {
   WorkloadConfig workload;
   ScheduleConfig schedule;
 
+  explicit Plan(const Calm& calm) {
+    workload.clients = calm.clients;
+    workload.watchers = 1;
+    workload.think_ns_max = calm.think_ns_max;
+    schedule.length_ns = calm.simulated_ns;
+  }
   explicit Plan(Random& random) {
     const uint64_t size = random.below(10);
     members = size < 6 ? 3 : size < 8 ? 5 : size == 8 ? 1 : 2;
@@ -97,7 +103,7 @@ class Simulation final : private Cluster {
       : options_(options),
         verdicts_(options.verdicts),
         random_(options.seed),
-        plan_(random_),
+        plan_(options.calm ? Plan(*options.calm) : Plan(random_)),
         schedule_(draw_schedule(plan_.schedule, random_)),
         env_(random_.next()),
         tracer_(env_.clock(), options.trace),

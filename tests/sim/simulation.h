@@ -24,13 +24,21 @@ struct Engine {
   bool in_memory = true;
 };
 
+// A quiet run, to measure the simulator: no faults, default timeouts, a few clients.
+struct Calm {
+  uint64_t simulated_ns = 0;
+  size_t clients = 0;
+  uint64_t think_ns_max = 0;
+};
+
 struct Options {
   uint64_t seed = 1;
   Engine engine;
   std::string real_dir;                    // for engines that need one; exists
   std::optional<std::set<size_t>> faults;  // only these of the schedule, by number
-  Verdicts verdicts;                       // with checkers that are off
-  bool trace = false;                      // faults and the members' log lines to standard error
+  std::optional<Calm> calm;
+  Verdicts verdicts;   // with checkers that are off
+  bool trace = false;  // faults and the members' log lines to standard error
 };
 
 struct RunResult {
