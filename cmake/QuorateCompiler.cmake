@@ -27,10 +27,11 @@ elseif(QUORATE_SANITIZER)
   message(FATAL_ERROR "QUORATE_SANITIZER is '${QUORATE_SANITIZER}': write address or thread")
 endif()
 
-# ccache learns what a file includes from the compiler, not from a preprocessor run of its own.
+# The two liberties let ccache serve what includes a precompiled header; it learns what a file
+# includes from the compiler, not from a preprocessor run of its own.
 find_program(QUORATE_CCACHE ccache)
 if(QUORATE_CCACHE)
-  set(launcher env CCACHE_DEPEND=1 ${QUORATE_CCACHE})
+  set(launcher env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${QUORATE_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -2,10 +2,9 @@
 # One function for each kind of target, so that a folder's own CMakeLists.txt says only what is
 # particular to it.
 
-# Kernel and plugins may be compiled several files at a time: it halves a sanitizer build, and its
-# tests run the same code. The release build compiles each file alone, so that none leans on what
-# another includes.
-option(QUORATE_UNITY "compile kernel and plugins several files at a time" OFF)
+# A target's files may be compiled several at a time, which halves what a build from scratch takes.
+# CI does so; a build by hand compiles each file alone, so that none leans on what another includes.
+option(QUORATE_UNITY "compile the files of a target several at a time" OFF)
 function(quorate_join_sources)
   set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ${QUORATE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
@@ -57,6 +56,20 @@ foreach(label IN LISTS QUORATE_LABELS)
   add_custom_target(tests_${label})
 endforeach()
 
+# quorate_test_code(TARGETS...): how the code of tests is compiled: without optimisation, which is
+# most of a compiler's time and none of what they test, and with Catch2 and the usual standard
+# headers read once for all of them (quorate_test_headers).
+function(quorate_test_code)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE -O0 -U_FORTIFY_SOURCE)
+    target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      target_precompile_headers(${target} REUSE_FROM quorate_test_headers)
+    endif()
+  endforeach()
+endfunction()
+
 # quorate_test(NAME LIBS...): all *_test.cc of the folder as the Catch2 program NAME and the CTest
 # test NAME. LABELS come from the variable QUORATE_TEST_LABELS, or else from the folder below tests/.
 function(quorate_test name)
@@ -64,6 +77,8 @@ function(quorate_test name)
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARGN} Catch2::Catch2WithMain)
+  quorate_test_code(${name})
+  quorate_join_sources(${name})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set(labels ${QUORATE_TEST_LABELS})
   if(NOT labels)

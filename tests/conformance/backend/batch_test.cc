@@ -6,11 +6,6 @@
 namespace quorate::conformance {
 namespace {
 
-struct Fixture {
-  TempDir dir;
-  Engine engine{dir.path()};
-};
-
 TEST_CASE("the last operation on a key of a batch wins", "[batch]") {
   Fixture f;
   f.engine.write(Batch()

@@ -139,6 +139,12 @@ class Engine {
   quorate_backend* backend_ = nullptr;
 };
 
+// An engine in a directory of its own.
+struct Fixture {
+  TempDir dir;
+  Engine engine{dir.path()};
+};
+
 // A sorted map that takes the same batches: what an engine must agree with.
 class Model {
  public:

@@ -11,11 +11,6 @@ namespace {
 
 using namespace std::string_literals;
 
-struct Fixture {
-  TempDir dir;
-  Engine engine{dir.path()};
-};
-
 TEST_CASE("a scan gives every pair in the order of unsigned bytes", "[order]") {
   Fixture f;
   f.engine.write(Batch()

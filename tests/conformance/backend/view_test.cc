@@ -10,11 +10,6 @@
 namespace quorate::conformance {
 namespace {
 
-struct Fixture {
-  TempDir dir;
-  Engine engine{dir.path()};
-};
-
 bool same(quorate_slice bytes, const std::string& expected) {
   return bytes.size == expected.size() &&
          std::memcmp(bytes.data, expected.data(), expected.size()) == 0;

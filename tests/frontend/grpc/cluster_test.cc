@@ -10,10 +10,6 @@
 namespace quorate::tests {
 namespace {
 
-std::string text(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
-
 // A cluster of two, in the kernel's words: 3, which leads, and 4, a learner that has not started.
 quorate_status answer_members(schema::Request::Reader request, schema::Response::Builder response) {
   auto cluster = response.initCluster();

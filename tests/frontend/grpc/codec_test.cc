@@ -25,16 +25,6 @@ using frontend_etcd::RequestFacts;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-std::string text(capnp::Data::Reader data) {
-  return {reinterpret_cast<const char*>(data.begin()), data.size()};
-}
-std::string text(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
-capnp::Data::Reader data(const std::string& bytes) {
-  return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
-}
-
 // Fills messages at random, every field now and then left out.
 class Filler {
  public:

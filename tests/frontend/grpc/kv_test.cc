@@ -7,13 +7,6 @@
 namespace quorate::tests {
 namespace {
 
-std::string text(capnp::Data::Reader data) {
-  return {reinterpret_cast<const char*>(data.begin()), data.size()};
-}
-capnp::Data::Reader data(const std::string& text) {
-  return {reinterpret_cast<const kj::byte*>(text.data()), text.size()};
-}
-
 void fill(schema::RangeResult::Builder range, const std::vector<std::string>& records) {
   range.setCount(static_cast<int64_t>(records.size()));
   range.setPairs(records.size());

@@ -11,10 +11,6 @@
 namespace quorate::tests {
 namespace {
 
-std::string text(capnp::Data::Reader data) {
-  return {reinterpret_cast<const char*>(data.begin()), data.size()};
-}
-
 // One watch stream of a client.
 class WatchCall {
  public:

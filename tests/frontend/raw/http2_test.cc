@@ -8,24 +8,12 @@
 
 #include "frontend/fixture.h"
 #include "frontend/h2_client.h"
+#include "frontend/raw/calls.h"
 #include "frontend_etcd/core.h"
 #include "frontend_etcd/wire.h"
 
 namespace quorate::tests {
 namespace {
-
-const std::string kPut = "/etcdserverpb.KV/Put";
-const std::string kRange = "/etcdserverpb.KV/Range";
-
-std::string put_request(const std::string& key = "k") {
-  std::string bytes;
-  frontend_etcd::wire::Writer(bytes).bytes(1, key);
-  return bytes;
-}
-
-std::string open_call(uint32_t stream, const std::string& path, const Headers& more = {}) {
-  return frame(kHeaders, kEndHeaders, stream, header_block(call_headers(path, more)));
-}
 
 TEST_CASE("a call that nobody serves is unimplemented", "[frontend]") {
   Frontend frontend;

@@ -6,6 +6,7 @@
 
 #include "frontend/fixture.h"
 #include "frontend/h2_client.h"
+#include "frontend/raw/calls.h"
 #include "frontend_etcd/core.h"
 #include "frontend_etcd/wire.h"
 
@@ -14,18 +15,10 @@ namespace {
 
 using frontend_etcd::wire::Writer;
 
-const std::string kPut = "/etcdserverpb.KV/Put";
-const std::string kRange = "/etcdserverpb.KV/Range";
 const std::string kWatch = "/etcdserverpb.Watch/Watch";
 const std::string kKeepAlive = "/etcdserverpb.Lease/LeaseKeepAlive";
 const std::string kHealthWatch = "/grpc.health.v1.Health/Watch";
 const Headers kWantsLeader{{"hasleader", "true"}};
-
-std::string put_request() {
-  std::string bytes;
-  Writer(bytes).bytes(1, "k");
-  return bytes;
-}
 
 std::string range_request(bool serializable) {
   std::string bytes = put_request();
@@ -37,10 +30,6 @@ std::string create_request() {
   std::string bytes;
   Writer(bytes).bytes_always(1, put_request());
   return bytes;
-}
-
-std::string open_call(uint32_t stream, const std::string& path, const Headers& more = {}) {
-  return frame(kHeaders, kEndHeaders, stream, header_block(call_headers(path, more)));
 }
 
 std::string message(uint32_t stream, const std::string& bytes) {

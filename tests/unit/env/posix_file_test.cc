@@ -11,7 +11,7 @@
 namespace quorate {
 namespace {
 
-struct Fixture {
+struct FileFixture {
   test::TempDir dir;
   PosixFileSystem files;
 
@@ -27,7 +27,7 @@ std::string read_all(File& file) {
 }
 
 TEST_CASE("a file gives back the parts that were written", "[env]") {
-  Fixture f;
+  FileFixture f;
   auto file = f.make("a");
   const Slice parts[] = {"hello", "", ", ", "world"};
   REQUIRE(file->write(3, parts).ok());
@@ -36,7 +36,7 @@ TEST_CASE("a file gives back the parts that were written", "[env]") {
 }
 
 TEST_CASE("more parts than one system call takes are all written", "[env]") {
-  Fixture f;
+  FileFixture f;
   auto file = f.make("a");
   std::string expected;
   std::vector<std::string> texts;
@@ -49,7 +49,7 @@ TEST_CASE("more parts than one system call takes are all written", "[env]") {
 }
 
 TEST_CASE("a read behind the end gives what there is", "[env]") {
-  Fixture f;
+  FileFixture f;
   auto file = f.make("a");
   const Slice text = "abc";
   REQUIRE(file->write(0, {&text, 1}).ok());
@@ -59,7 +59,7 @@ TEST_CASE("a read behind the end gives what there is", "[env]") {
 }
 
 TEST_CASE("what left the page cache is read from the disk again", "[env]") {
-  Fixture f;
+  FileFixture f;
   auto file = f.make("a");
   const std::string content(10'000, 'x');
   const Slice part = content;
@@ -70,7 +70,7 @@ TEST_CASE("what left the page cache is read from the disk again", "[env]") {
 }
 
 TEST_CASE("opening tells what is wrong with which file", "[env]") {
-  Fixture f;
+  FileFixture f;
   const auto absent = f.files.open(f.dir.file("none"), OpenMode::kRead);
   CHECK(absent.error().code() == Code::kNotFound);
   CHECK(absent.error().message() ==
@@ -81,7 +81,7 @@ TEST_CASE("opening tells what is wrong with which file", "[env]") {
 }
 
 TEST_CASE("a file opened for reading refuses a write", "[env]") {
-  Fixture f;
+  FileFixture f;
   f.make("a");
   auto file = std::move(*f.files.open(f.dir.file("a"), OpenMode::kRead));
   const Slice text = "abc";
@@ -89,7 +89,7 @@ TEST_CASE("a file opened for reading refuses a write", "[env]") {
 }
 
 TEST_CASE("files and directories belong to their owner alone", "[env]") {
-  Fixture f;
+  FileFixture f;
   REQUIRE(f.files.create_dir(f.dir.file("x/y")).ok());
   f.make("x/y/a");
   struct stat info;
@@ -100,7 +100,7 @@ TEST_CASE("files and directories belong to their owner alone", "[env]") {
 }
 
 TEST_CASE("a directory is made with those above it, and making it again is fine", "[env]") {
-  Fixture f;
+  FileFixture f;
   REQUIRE(f.files.create_dir(f.dir.file("x/y/z")).ok());
   CHECK(f.files.create_dir(f.dir.file("x/y/z")).ok());
   CHECK(f.files.sync_dir(f.dir.file("x/y")).ok());
@@ -110,7 +110,7 @@ TEST_CASE("a directory is made with those above it, and making it again is fine"
 }
 
 TEST_CASE("names are listed in order, renamed and removed", "[env]") {
-  Fixture f;
+  FileFixture f;
   for (const char* name : {"c", "a", "b"}) f.make(name);
   CHECK(*f.files.list(f.dir.path()) == std::vector<std::string>{"a", "b", "c"});
   REQUIRE(f.files.rename(f.dir.file("a"), f.dir.file("b")).ok());
@@ -121,7 +121,7 @@ TEST_CASE("names are listed in order, renamed and removed", "[env]") {
 }
 
 TEST_CASE("remove_all takes a tree, a file, and nothing at all", "[env]") {
-  Fixture f;
+  FileFixture f;
   REQUIRE(f.files.create_dir(f.dir.file("x/y")).ok());
   f.make("x/y/a");
   f.make("x/b");
@@ -133,7 +133,7 @@ TEST_CASE("remove_all takes a tree, a file, and nothing at all", "[env]") {
 }
 
 TEST_CASE("a lock is held once, even within a process, until it is destroyed", "[env]") {
-  Fixture f;
+  FileFixture f;
   auto lock = f.files.lock(f.dir.file("LOCK"));
   REQUIRE(lock.has_value());
   const auto second = f.files.lock(f.dir.file("LOCK"));
@@ -145,7 +145,7 @@ TEST_CASE("a lock is held once, even within a process, until it is destroyed", "
 }
 
 TEST_CASE("truncating cuts and free space is known", "[env]") {
-  Fixture f;
+  FileFixture f;
   auto file = f.make("a");
   const Slice text = "abcdef";
   REQUIRE(file->write(0, {&text, 1}).ok());
@@ -155,7 +155,7 @@ TEST_CASE("truncating cuts and free space is known", "[env]") {
 }
 
 TEST_CASE("a file written atomically replaces the old one and leaves nothing beside it", "[env]") {
-  Fixture f;
+  FileFixture f;
   REQUIRE(write_file_atomically(f.files, f.dir.file("CURRENT"), "one").ok());
   REQUIRE(write_file_atomically(f.files, f.dir.file("CURRENT"), "two").ok());
   CHECK(*read_file(f.files, f.dir.file("CURRENT")) == "two");

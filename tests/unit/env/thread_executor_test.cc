@@ -23,7 +23,7 @@ class Call final : public Turn {
   std::function<void()> call_;
 };
 
-struct Fixture {
+struct LoopFixture {
   std::unique_ptr<Env> env = make_posix_env();
   std::unique_ptr<Executor> executor = env->make_executor("a-name-of-many-letters");
 
@@ -37,7 +37,7 @@ struct Fixture {
 };
 
 TEST_CASE("turns run in the order they were posted, on a thread with the name", "[env]") {
-  Fixture f;
+  LoopFixture f;
   std::vector<int> order;
   std::string name(16, '\0');
   Call one([&] { order.push_back(1); });
@@ -52,7 +52,7 @@ TEST_CASE("turns run in the order they were posted, on a thread with the name", 
 }
 
 TEST_CASE("an executor knows its own thread", "[env]") {
-  Fixture f;
+  LoopFixture f;
   bool inside = false;
   Call look([&] { inside = f.executor->is_current(); });
   f.executor->post(&look);
@@ -62,7 +62,7 @@ TEST_CASE("an executor knows its own thread", "[env]") {
 }
 
 TEST_CASE("timers run by their time, not before it, and equal times by their posting", "[env]") {
-  Fixture f;
+  LoopFixture f;
   std::vector<int> order;
   std::promise<void> all;
   const uint64_t due_ns = f.env->clock().now_ns() + 2'000'000;
@@ -80,7 +80,7 @@ TEST_CASE("timers run by their time, not before it, and equal times by their pos
 }
 
 TEST_CASE("a deadline at the end of time does not disturb the others", "[env]") {
-  Fixture f;
+  LoopFixture f;
   Call never([] { FAIL_CHECK("ran"); });
   f.executor->post_at(~uint64_t{0}, &never);
   f.drain();
@@ -88,7 +88,7 @@ TEST_CASE("a deadline at the end of time does not disturb the others", "[env]") 
 }
 
 TEST_CASE("after stop nothing runs, and stop may be called again", "[env]") {
-  Fixture f;
+  LoopFixture f;
   std::atomic<int> ran{0};
   Call again([&] {
     ++ran;
@@ -118,7 +118,7 @@ class Adder final : public Loop<int> {
 };
 
 TEST_CASE("a loop takes everything from many threads, in batches", "[env]") {
-  Fixture f;
+  LoopFixture f;
   Adder adder(f.executor.get());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

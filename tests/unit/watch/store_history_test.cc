@@ -11,12 +11,12 @@ namespace quorate::watch {
 namespace {
 
 // A store with one change a batch, and the two histories over it.
-struct Bench {
+struct StoreBench {
   test::TestEngineDisk disk;
   std::unique_ptr<mvcc::Store> store;
   raft::Index index = 0;
 
-  Bench() {
+  StoreBench() {
     storage::OpenedEngine opened;
     opened.engine = std::make_shared<storage::Engine>(*disk.open(), 1, 1);
     opened.is_new = true;
@@ -57,7 +57,7 @@ CatchUpResult caught_up(History& history, const std::string& key, int64_t from, 
 }
 
 TEST_CASE("the pool and the apply loop read the same past", "[watch]") {
-  Bench bench;
+  StoreBench bench;
   bench.put("a", "1");
   bench.put("b", "1");
   bench.put("a", "2");
@@ -77,7 +77,7 @@ TEST_CASE("the pool and the apply loop read the same past", "[watch]") {
 }
 
 TEST_CASE("a live change brings the pair that it replaced", "[watch]") {
-  Bench bench;
+  StoreBench bench;
   bench.put("a", "1");
   bench.put("a", "2");
   ApplyHistory own(bench.store.get());
@@ -89,7 +89,7 @@ TEST_CASE("a live change brings the pair that it replaced", "[watch]") {
 }
 
 TEST_CASE("what is below the compact revision is gone, what is at it is not", "[watch]") {
-  Bench bench;
+  StoreBench bench;
   for (const char* value : {"1", "2", "3", "4"}) bench.put("a", value);  // revisions 2 to 5
   bench.compact(4, GENERATE(false, true));
   ReadHistory pool(bench.store->read_source(), UINT64_MAX);
@@ -106,7 +106,7 @@ TEST_CASE("what is below the compact revision is gone, what is at it is not", "[
 }
 
 TEST_CASE("a long past comes in pieces of whole revisions", "[watch]") {
-  Bench bench;
+  StoreBench bench;
   for (int i = 0; i < 1500; ++i) bench.put("a", "x");
   ReadHistory pool(bench.store->read_source(), UINT64_MAX);
   const CatchUpResult first = caught_up(pool, "a", 2, 1501);
