@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A door that is opened once. For the host thread, which may wait for the loops; a loop never waits.
+// A door that is opened once. For the host thread, which may wait for the loops; a loop never
+// waits.
 #pragma once
 
 #include <condition_variable>

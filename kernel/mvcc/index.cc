@@ -4,8 +4,6 @@
 #include <absl/container/btree_set.h>
 
 #include <algorithm>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 
@@ -65,7 +63,8 @@ void Index::lock() {
 
 void Index::unlock(int64_t revision) {
   QUORATE_CHECK(locked_, "apply unlocks what it has locked");
-  QUORATE_CHECK(revision >= revision_, "the published revision never goes back");
+  QUORATE_CHECK(revision >= revision_.load(std::memory_order_relaxed),
+                "the published revision never goes back");
   revision_.store(revision, std::memory_order_release);
   locked_ = false;
   lock_.unlock();
@@ -100,7 +99,7 @@ void Index::set_compacted(int64_t revision) {
 }
 
 bool Index::sweep(int64_t at, std::string& cursor, size_t keys_max, std::vector<Dropped>& out) {
-  std::lock_guard hold(lock_);
+  const WriterLock hold(lock_);
   QUORATE_CHECK(at <= compacted_, "a sweep stays below the compact revision");
   auto next = tree_->set.lower_bound(Slice(cursor));
   for (size_t i = 0; i < keys_max && next != tree_->set.end(); ++i) {
@@ -121,7 +120,7 @@ bool Index::sweep(int64_t at, std::string& cursor, size_t keys_max, std::vector<
 }
 
 int64_t Index::sweep_limit(uint64_t now_ns) {
-  std::lock_guard hold(lock_);
+  const WriterLock hold(lock_);
   return std::min(compacted_, pins_.lowest(now_ns) - 1);
 }
 
@@ -147,7 +146,7 @@ void Index::load(std::vector<Loaded>& records, int64_t revision, int64_t compact
 
 Result<Index::Begun> Index::begin_read(Pin& pin, int64_t revision, uint64_t deadline_ns,
                                        Protect protect) const {
-  std::shared_lock hold(lock_);
+  const ReaderLock hold(lock_);
   const int64_t current = revision_.load(std::memory_order_relaxed);
   const int64_t at = revision <= 0 ? current : revision;
   if (at > current) return Status(Code::kFutureRevision, "");
@@ -161,14 +160,19 @@ int64_t Index::published() const {
 }
 
 int64_t Index::compacted() const {
-  std::shared_lock hold(lock_);
+  const ReaderLock hold(lock_);
   return compacted_;
 }
 
 bool Index::slice(const KeyRange& range, int64_t at, std::string& cursor, size_t keys_max,
                   std::vector<Revision>* out, int64_t& count, bool own) const {
-  std::shared_lock<IndexLock> hold(lock_, std::defer_lock);
-  if (!own) hold.lock();
+  if (own) return slice_held(range, at, cursor, keys_max, out, count);
+  const ReaderLock hold(lock_);
+  return slice_held(range, at, cursor, keys_max, out, count);
+}
+
+bool Index::slice_held(const KeyRange& range, int64_t at, std::string& cursor, size_t keys_max,
+                       std::vector<Revision>* out, int64_t& count) const {
   auto next = tree_->begin_of(range, cursor);
   for (size_t i = 0; tree_->in_range(next, range); ++i, ++next) {
     if (i == keys_max) {
@@ -184,7 +188,7 @@ bool Index::slice(const KeyRange& range, int64_t at, std::string& cursor, size_t
 }
 
 Dropped Index::newest(Slice key, int64_t at) const {
-  std::shared_lock hold(lock_);
+  const ReaderLock hold(lock_);
   const KeyIndex* const found = tree_->find(key);
   const KeyIndex::Step* const step = found == nullptr ? nullptr : found->newest(at);
   if (step == nullptr) return {{}, false};
@@ -192,12 +196,12 @@ Dropped Index::newest(Slice key, int64_t at) const {
 }
 
 uint64_t Index::keys() const {
-  std::shared_lock hold(lock_);
+  const ReaderLock hold(lock_);
   return tree_->set.size();
 }
 
 uint64_t Index::memory_bytes() const {
-  std::shared_lock hold(lock_);
+  const ReaderLock hold(lock_);
   uint64_t bytes = 0;
   for (const KeyIndex* key : tree_->set) bytes += key->memory_bytes() + sizeof key;
   return bytes;

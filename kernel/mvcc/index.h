@@ -8,7 +8,6 @@
 // it against the compact revision and pins it. So whoever reads sees whole batches.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,7 +16,8 @@
 #include "base/bytes.h"
 #include "base/key_range.h"
 #include "base/result.h"
-#include "mvcc/index_lock.h"
+#include "env/mutex.h"
+#include "env/yield.h"
 #include "mvcc/key_index.h"
 #include "mvcc/pins.h"
 #include "mvcc/revision.h"
@@ -42,8 +42,8 @@ class Index {
 
   // ------------------------------------------------ the apply loop alone
   // No reader gets in between lock() and unlock(), which publishes `revision` first.
-  void lock();
-  void unlock(int64_t revision);
+  void lock() QUORATE_ACQUIRE(lock_);
+  void unlock(int64_t revision) QUORATE_RELEASE(lock_);
   bool locked() const { return locked_; }
 
   // Look-ups without a lock, own changes included.
@@ -56,7 +56,7 @@ class Index {
   // REQUIRES: locked(), and the key is alive.
   void tombstone(KeyIndex* key, Revision revision);
   // Reads below `revision` are refused from now on. REQUIRES: locked().
-  void set_compacted(int64_t revision);
+  void set_compacted(int64_t revision) QUORATE_REQUIRES(lock_);
 
   // One slice of a compaction's sweep over all keys: from `cursor` on (empty: the first key), at
   // most `keys_max` of them; drops what a compaction at `at` need not keep, appends it to `out` and
@@ -75,7 +75,8 @@ class Index {
   };
   // records: in revision order; sorted in place. The index then stands at `revision`, compacted at
   // `compacted`. REQUIRES: nothing was put before.
-  void load(std::vector<Loaded>& records, int64_t revision, int64_t compacted);
+  void load(std::vector<Loaded>& records, int64_t revision,
+            int64_t compacted) QUORATE_NO_THREAD_SAFETY_ANALYSIS;
   // Every live key that has a lease, in key order.
   template <typename Visit>
   void leased_keys(Visit&& visit) const {
@@ -116,11 +117,13 @@ class Index {
 
  private:
   class Tree;
+  bool slice_held(const KeyRange& range, int64_t at, std::string& cursor, size_t keys_max,
+                  std::vector<Revision>* out, int64_t& count) const;
   const std::unique_ptr<Tree> tree_;
-  mutable IndexLock lock_;
-  bool locked_ = false;                            // by the apply loop
-  std::atomic<int64_t> revision_{kFirstRevision};  // stored under lock_
-  int64_t compacted_ = kNeverCompacted;
+  mutable SharedMutex lock_{"index"};
+  bool locked_ = false;                                         // by the apply loop
+  Atomic<int64_t> revision_{kFirstRevision, "index.revision"};  // stored under lock_
+  int64_t compacted_ QUORATE_GUARDED_BY(lock_) = kNeverCompacted;
   mutable Pins pins_;
 };
 

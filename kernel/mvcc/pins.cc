@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "env/yield.h"
 
 namespace quorate::mvcc {
 
@@ -16,8 +15,7 @@ void Pin::unpin() {
 
 void Pins::pin(Pin& pin, int64_t revision, uint64_t deadline_ns) {
   QUORATE_CHECK(!pin.pinned(), "a pin holds one revision");
-  yield_point("pins.pin");
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   pin.pins_ = this;
   pin.revision_ = revision;
   pin.deadline_ns_ = deadline_ns;
@@ -28,8 +26,7 @@ void Pins::pin(Pin& pin, int64_t revision, uint64_t deadline_ns) {
 }
 
 int64_t Pins::lowest(uint64_t now_ns) {
-  yield_point("pins.lowest");
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!heap_.empty() && heap_[0]->deadline_ns_ < now_ns) {
     heap_[0]->lost_.store(true, std::memory_order_release);
     take_out(0);
@@ -38,12 +35,12 @@ int64_t Pins::lowest(uint64_t now_ns) {
 }
 
 size_t Pins::count() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return heap_.size();
 }
 
 void Pins::remove(Pin& pin) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!pin.lost_.load(std::memory_order_relaxed)) take_out(pin.place_);
 }
 

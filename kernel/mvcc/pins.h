@@ -7,10 +7,11 @@
 // at the lowest pin while it holds it exclusively, so none can slip in between.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "env/mutex.h"
+#include "env/yield.h"
 
 namespace quorate::mvcc {
 
@@ -38,7 +39,7 @@ class Pin {
   int64_t revision_ = 0;
   uint64_t deadline_ns_ = 0;
   size_t place_ = 0;  // in Pins::heap_
-  std::atomic<bool> lost_{false};
+  Atomic<bool> lost_{false, "pin.lost"};
 };
 
 // The pins of one store: a heap with the lowest revision on top. [any thread]
@@ -55,13 +56,13 @@ class Pins {
  private:
   friend class Pin;
   void remove(Pin& pin);
-  void place(size_t at, Pin* pin);
-  void sift_up(size_t at);
-  void sift_down(size_t at);
-  void take_out(size_t at);
+  void place(size_t at, Pin* pin) QUORATE_REQUIRES(mutex_);
+  void sift_up(size_t at) QUORATE_REQUIRES(mutex_);
+  void sift_down(size_t at) QUORATE_REQUIRES(mutex_);
+  void take_out(size_t at) QUORATE_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::vector<Pin*> heap_;  // guarded by mutex_
+  mutable Mutex mutex_{"pins"};
+  std::vector<Pin*> heap_ QUORATE_GUARDED_BY(mutex_);
 };
 
 }  // namespace quorate::mvcc

@@ -16,16 +16,14 @@ void sort_by_id(std::vector<PendingCall>& calls) {
 }  // namespace
 
 uint64_t PendingCalls::reserve(size_t count) {
-  yield_point("pending");
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const uint64_t first = next_id_;
   next_id_ += count;
   return first;
 }
 
 void PendingCalls::add(std::span<const PendingCall> calls) {
-  yield_point("pending");
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const PendingCall& call : calls) {
     const bool fresh = calls_.emplace(call.id, call).second;
     QUORATE_CHECK(fresh, "a call id was given out twice");
@@ -33,8 +31,7 @@ void PendingCalls::add(std::span<const PendingCall> calls) {
 }
 
 std::optional<PendingCall> PendingCalls::take(uint64_t id) {
-  yield_point("pending");
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto found = calls_.find(id);
   if (found == calls_.end()) return std::nullopt;
   PendingCall call = found->second;
@@ -45,8 +42,7 @@ std::optional<PendingCall> PendingCalls::take(uint64_t id) {
 std::vector<PendingCall> PendingCalls::take_expired(uint64_t now_ns) {
   std::vector<PendingCall> expired;
   {
-    yield_point("pending");
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     absl::erase_if(calls_, [&](const auto& entry) {
       if (entry.second.deadline_ns > now_ns) return false;
       expired.push_back(entry.second);
@@ -60,8 +56,7 @@ std::vector<PendingCall> PendingCalls::take_expired(uint64_t now_ns) {
 std::vector<PendingCall> PendingCalls::take_all() {
   std::vector<PendingCall> all;
   {
-    yield_point("pending");
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& entry : calls_) all.push_back(entry.second);
     calls_.clear();
   }
@@ -70,8 +65,7 @@ std::vector<PendingCall> PendingCalls::take_all() {
 }
 
 size_t PendingCalls::size() const {
-  yield_point("pending");
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return calls_.size();
 }
 

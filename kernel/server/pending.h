@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/bytes.h"
 #include "base/status.h"
-#include "env/yield.h"
+#include "env/mutex.h"
 #include "quorate/frontend.h"
 
 namespace quorate::server {
@@ -56,9 +55,9 @@ class PendingCalls {
   size_t size() const;
 
  private:
-  mutable std::mutex mutex_;
-  uint64_t next_id_;                                  // guarded by mutex_
-  absl::flat_hash_map<uint64_t, PendingCall> calls_;  // guarded by mutex_
+  mutable Mutex mutex_{"pending"};
+  uint64_t next_id_ QUORATE_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, PendingCall> calls_ QUORATE_GUARDED_BY(mutex_);
 };
 
 // One answer on its way to its caller.

@@ -28,8 +28,8 @@ Engine::Engine(std::unique_ptr<plugin::Backend> backend, uint64_t generation, ui
     : backend_(std::move(backend)), generation_(generation), epoch_(epoch) {}
 
 Status Engine::write(std::span<const plugin::Op> ops, uint64_t batch) {
-  QUORATE_TRY(backend_->write(ops));
   yield_point("engine.write");
+  QUORATE_TRY(backend_->write(ops));
   written_.store(batch, std::memory_order_release);
   return Status();
 }
@@ -39,7 +39,7 @@ Result<EngineView> Engine::view(uint64_t batch) const {
   view.engine_ = shared_from_this();
   std::vector<Idle> stale;  // closed outside the lock
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto old = std::partition(idle_.begin(), idle_.end(),
                                     [&](const Idle& idle) { return idle.batch >= batch; });
     std::move(old, idle_.end(), std::back_inserter(stale));
@@ -54,7 +54,7 @@ Result<EngineView> Engine::view(uint64_t batch) const {
   // Read before opening: the view sees at least what was written by then.
   view.batch_ = written_batch();
   QUORATE_CHECK(view.batch_ >= batch, "a read view names a batch that is written");
-  yield_point("engine.view");
+  yield_point("engine.open");
   Result<plugin::EngineRead> read = backend_->read_open();
   if (!read) return std::move(read).error();
   view.read_ = std::make_unique<plugin::EngineRead>(*std::move(read));
@@ -63,19 +63,15 @@ Result<EngineView> Engine::view(uint64_t batch) const {
 
 void Engine::drop_idle_views() const {
   std::vector<Idle> idle;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   idle_.swap(idle);
 }
 
 void Engine::take_back(std::unique_ptr<plugin::EngineRead> read, uint64_t batch) const {
-  std::unique_lock lock(mutex_);
   // An old view holds old pages in the engine, and the next reader could not use it anyway.
-  if (idle_.size() < kIdleViewsMax && batch >= written_batch()) {
-    idle_.push_back({std::move(read), batch});
-    return;
-  }
-  lock.unlock();
-  read.reset();
+  if (batch < written_batch()) return;
+  const MutexLock lock(mutex_);  // let go before a `read` that finds no room is closed
+  if (idle_.size() < kIdleViewsMax) idle_.push_back({std::move(read), batch});
 }
 
 }  // namespace quorate::storage

@@ -4,16 +4,15 @@
 // takes an engine from under a reader.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "env/mutex.h"
 #include "env/yield.h"
 #include "plugin/backend.h"
 #include "storage/bucket.h"
@@ -86,9 +85,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::unique_ptr<plugin::Backend> backend_;
   const uint64_t generation_;
   const uint64_t epoch_;
-  std::atomic<uint64_t> written_{0};
-  mutable std::mutex mutex_;
-  mutable std::vector<Idle> idle_;  // guarded by mutex_; after backend_: ends before it
+  Atomic<uint64_t> written_{0, "engine.written"};
+  mutable Mutex mutex_{"engine.views"};
+  // After backend_: ends before it.
+  mutable std::vector<Idle> idle_ QUORATE_GUARDED_BY(mutex_);
 };
 
 }  // namespace quorate::storage

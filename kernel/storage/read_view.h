@@ -11,11 +11,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "base/result.h"
-#include "env/yield.h"
+#include "env/mutex.h"
 #include "storage/bucket.h"
 #include "storage/engine.h"
 #include "storage/record_log.h"
@@ -37,20 +36,18 @@ template <typename T>
 class Published {
  public:
   std::shared_ptr<T> get() const {
-    yield_point("read_view.get");
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return value_;
   }
   // The apply loop alone.
   void set(std::shared_ptr<T> value) {
-    yield_point("read_view.set");
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     value_.swap(value);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<T> value_;  // guarded by mutex_
+  mutable Mutex mutex_{"published"};
+  std::shared_ptr<T> value_ QUORATE_GUARDED_BY(mutex_);
 };
 
 using CurrentReadView = Published<const ReadView>;

@@ -25,7 +25,9 @@ RecordLog::Entry& RecordLog::slot(uint64_t i) const {
 }
 
 const RecordLog::Entry& RecordLog::at(uint64_t i) const {
-  return slot(i);
+  const Entry& entry = slot(i);
+  reads(&entry);
+  return entry;
 }
 
 char* RecordLog::append(Revision revision, bool tombstone, size_t size) {
@@ -42,6 +44,7 @@ char* RecordLog::append(Revision revision, bool tombstone, size_t size) {
   char* const data = allocate(key_bytes + size);
   set_record_key(data, revision, tombstone);
   slot(count_) = {revision, static_cast<uint32_t>(size), tombstone ? 1u : 0u, data};
+  wrote(&slot(count_));
   ++count_;
   return data + key_bytes;
 }
@@ -65,7 +68,7 @@ uint64_t RecordLog::lower_bound_below(uint64_t count, Revision revision) const {
   uint64_t low = 0, high = count;
   while (low < high) {
     const uint64_t middle = low + (high - low) / 2;
-    if (slot(middle).revision < revision) {
+    if (at(middle).revision < revision) {
       low = middle + 1;
     } else {
       high = middle;
@@ -76,7 +79,7 @@ uint64_t RecordLog::lower_bound_below(uint64_t count, Revision revision) const {
 
 const RecordLog::Entry* RecordLog::find_below(uint64_t count, Revision revision) const {
   const uint64_t i = lower_bound_below(count, revision);
-  return i < count && slot(i).revision == revision ? &slot(i) : nullptr;
+  return i < count && at(i).revision == revision ? &slot(i) : nullptr;
 }
 
 }  // namespace quorate::storage

@@ -4,7 +4,6 @@
 // the count. It ends when the last shared pointer to it goes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -37,10 +36,7 @@ class RecordLog {
   // fills them in before publish(). REQUIRES: revision > that of the last record.
   char* append(Revision revision, bool tombstone, size_t size);
   // All appended so far becomes visible to the other threads.
-  void publish() {
-    yield_point("record_log.publish");
-    visible_.store(count_, std::memory_order_release);
-  }
+  void publish() { visible_.store(count_, std::memory_order_release); }
   uint64_t count() const { return count_; }
   uint64_t bytes() const { return bytes_; }  // of memory held
   // As find(), among all that was appended.
@@ -71,7 +67,7 @@ class RecordLog {
   char* free_ = nullptr;
   size_t free_bytes_ = 0;
   size_t chunk_bytes_ = 0;
-  std::atomic<uint64_t> visible_{0};
+  Atomic<uint64_t> visible_{0, "record_log.visible"};
 };
 
 }  // namespace quorate::storage

@@ -27,7 +27,6 @@ LEFT_OF_ALL = {"quorate", "schemas"}
 
 # What several loops share, and therefore guard with a lock of their own.
 SHARED_CLASSES = {
-    "kernel/mvcc/index_lock": "the key index",
     "kernel/mvcc/index": "the key index",
     "kernel/mvcc/pins": "the pins of the key index",
     "kernel/storage/read_view": "the current read view",
@@ -59,6 +58,7 @@ OUTSIDE = {
                 r"|#include <(?:thread|future)>",
     "a lock": r"\bstd::(?:\w*mutex|lock_guard|unique_lock|shared_lock|scoped_lock|call_once"
               r"|once_flag)\b|\bpthread_(?:mutex|rwlock|spin)(?:_\w+)?\b|\babsl::Mutex\w*"
+              r"|\b(?:Shared)?Mutex(?:Lock)?\b|\b(?:Writer|Reader)Lock\b"
               r"|#include <(?:mutex|shared_mutex)>",
     "a file": r"\bstd::(?:[io]?fstream|filesystem|fopen)\b|(?<![\w.>:])f?open(?:at)?\s*\(\s*[\w\"]+"
               r"\s*,\s*O_|(?<![\w.>:])fopen\s*\(|(?<!\w)::(?:open|read|write|pread|pwrite|close|"
