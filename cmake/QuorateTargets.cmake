@@ -51,7 +51,7 @@ endfunction()
 
 # What a test is labelled with; the target tests_<label> builds all of one label. "threads" marks the
 # parts that run several threads, for ThreadSanitizer.
-set(QUORATE_LABELS unit conformance fuzz layout abi integration sim threads)
+set(QUORATE_LABELS unit conformance fuzz layout abi interleave integration sim threads)
 foreach(label IN LISTS QUORATE_LABELS)
   add_custom_target(tests_${label})
 endforeach()
