@@ -244,6 +244,7 @@ struct MaintenanceRequest {
     defragment @4 :Void;
     moveLeader @5 :UInt64;
     downgrade  @6 :DowngradeRequest;
+    stateHash  @7 :UInt64;      # an applied index; answered once this member has come that far
   }
 }
 struct AlarmRequest { action @0 :Int32; memberId @1 :UInt64; alarm @2 :Int32; }  # 0 get, 1 activate, 2 deactivate
@@ -340,6 +341,15 @@ struct StatusResult {
   learner          @8 :Bool;
   errors           @9 :List(Text);
   storageVersion   @10 :Text;
+  hashVerdict      @11 :HashVerdict;  # of the last comparison with the other members
+  hashIndex        @12 :UInt64;       # the applied index it was made at; 0: none yet
+}
+# How this member's state hash compares. Only `equal` says that a majority of the voters has it too.
+enum HashVerdict {
+  notCompared @0;  # too few others have answered
+  equal       @1;
+  disputed    @2;  # members differ, and no majority agrees
+  differs     @3;  # a majority agrees on another: this member serves no client
 }
 struct MaintenanceResult {
   union {
@@ -348,8 +358,11 @@ struct MaintenanceResult {
     alarms @2 :List(Alarm);
     hash   @3 :HashResult;
     version @4 :Text;
+    stateHash @5 :StateHashResult;
   }
 }
+# The rolling hash after the entry at `index`; comparable only with one of the same version.
+struct StateHashResult { hash @0 :UInt64; index @1 :UInt64; version @2 :UInt32; }
 struct HashResult { hash @0 :UInt32; compactRevision @1 :Int64; hashRevision @2 :Int64; }
 
 # ---------------------------------------------------------------- the kernel's own entries

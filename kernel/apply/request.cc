@@ -317,6 +317,7 @@ class Decoder {
       }
       case schema::MaintenanceRequest::HASH: return HashOp{};
       case schema::MaintenanceRequest::HASH_KV: return HashKvOp{from.getHashKv()};
+      case schema::MaintenanceRequest::STATE_HASH: return StateHashOp{from.getStateHash()};
       case schema::MaintenanceRequest::DEFRAGMENT: return DefragmentOp{};
       case schema::MaintenanceRequest::MOVE_LEADER: return MoveLeaderOp{from.getMoveLeader()};
       case schema::MaintenanceRequest::DOWNGRADE: {

@@ -184,6 +184,9 @@ struct HashOp {};
 struct HashKvOp {
   int64_t revision = 0;
 };
+struct StateHashOp {
+  uint64_t index = 0;  // an applied index
+};
 struct DefragmentOp {};
 struct MoveLeaderOp {
   uint64_t target = 0;
@@ -226,12 +229,13 @@ struct SimpleTokenOp {
   uint64_t auth_revision = 0;
 };
 
-using Operation = std::variant<RangeOp, PutOp, DeleteRangeOp, TxnOp, CompactOp, LeaseGrantOp,
-                               LeaseRevokeOp, LeaseKeepAliveOp, LeaseTimeToLiveOp, LeaseListOp,
-                               AuthOp, MemberAddOp, MemberRemoveOp, MemberUpdateOp, MemberPromoteOp,
-                               MemberListOp, StatusOp, AlarmOp, HashOp, HashKvOp, DefragmentOp,
-                               MoveLeaderOp, DowngradeOp, ExpireLeasesOp, LeaseCheckpointOp,
-                               ClusterVersionOp, MemberAttributesOp, RaiseAlarmOp, SimpleTokenOp>;
+using Operation =
+    std::variant<RangeOp, PutOp, DeleteRangeOp, TxnOp, CompactOp, LeaseGrantOp, LeaseRevokeOp,
+                 LeaseKeepAliveOp, LeaseTimeToLiveOp, LeaseListOp, AuthOp, MemberAddOp,
+                 MemberRemoveOp, MemberUpdateOp, MemberPromoteOp, MemberListOp, StatusOp, AlarmOp,
+                 HashOp, HashKvOp, StateHashOp, DefragmentOp, MoveLeaderOp, DowngradeOp,
+                 ExpireLeasesOp, LeaseCheckpointOp, ClusterVersionOp, MemberAttributesOp,
+                 RaiseAlarmOp, SimpleTokenOp>;
 
 // Transactions nest at most this deep; deeper is answered kTooManyOps.
 inline constexpr int kTxnDepthMax = 16;
@@ -280,6 +284,9 @@ Status validate(const Request& request, const RequestLimits& limits);
 
 // The bytes a request may add to the store, as the quota counts: 0 always passes.
 uint64_t cost(const Request& request);
+
+// Reads or changes keys or leases: a member whose data is known to be wrong refuses it.
+bool uses_data(const Request& request);
 
 // Answered only to a user with the root role, when auth is on.
 bool needs_admin(const Request& request);

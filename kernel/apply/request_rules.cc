@@ -239,9 +239,21 @@ bool needs_admin(const Request& request) {
           [](const MemberAddOp&) { return true; }, [](const MemberRemoveOp&) { return true; },
           [](const MemberUpdateOp&) { return true; }, [](const MemberPromoteOp&) { return true; },
           [](const AlarmOp& op) { return op.action != 0; }, [](const HashOp&) { return true; },
-          [](const HashKvOp&) { return true; }, [](const DefragmentOp&) { return true; },
-          [](const MoveLeaderOp&) { return true; }, [](const DowngradeOp&) { return true; },
-          [](const auto&) { return false; }},
+          [](const HashKvOp&) { return true; }, [](const StateHashOp&) { return true; },
+          [](const DefragmentOp&) { return true; }, [](const MoveLeaderOp&) { return true; },
+          [](const DowngradeOp&) { return true; }, [](const auto&) { return false; }},
+      request.operation());
+}
+
+bool uses_data(const Request& request) {
+  return std::visit(
+      Overloaded{[](const RangeOp&) { return true; }, [](const PutOp&) { return true; },
+                 [](const DeleteRangeOp&) { return true; }, [](const TxnOp&) { return true; },
+                 [](const CompactOp&) { return true; }, [](const LeaseGrantOp&) { return true; },
+                 [](const LeaseRevokeOp&) { return true; },
+                 [](const LeaseKeepAliveOp&) { return true; },
+                 [](const LeaseTimeToLiveOp&) { return true; },
+                 [](const LeaseListOp&) { return true; }, [](const auto&) { return false; }},
       request.operation());
 }
 
@@ -269,6 +281,7 @@ Route route(const Request& request) {
                  [](const StatusOp&) { return Route::kLocal; },
                  [](const HashOp&) { return Route::kLocal; },
                  [](const HashKvOp&) { return Route::kLocal; },
+                 [](const StateHashOp&) { return Route::kLocal; },
                  [](const DefragmentOp&) { return Route::kLocal; },
                  [](const MoveLeaderOp&) { return Route::kLocal; },
                  [](const auto&) { return Route::kLog; }},

@@ -13,6 +13,9 @@
 
 namespace quorate::mvcc {
 
+// Changes with what is hashed, or how: members compare only hashes of one version.
+inline constexpr uint32_t kStateHashVersion = 1;
+
 // 64 x 64 -> 128 bits, folded: each bit of the result hangs on all bits of both.
 inline uint64_t fold(uint64_t a, uint64_t b) {
   const uint128 product = static_cast<uint128>(a) * b;

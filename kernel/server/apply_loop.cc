@@ -71,14 +71,17 @@ ApplyLoop::ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<Loa
       loaded_(std::move(loaded)),
       chain_(std::make_unique<apply::ApplierChain>(chain_parts())),
       history_(loaded_->store.get()),
-      hub_(&history_, loaded_->store->revision()) {
+      hub_(&history_, loaded_->store->revision()),
+      check_(parts.state->member_id, parts.config->state_hash_interval_ms * 1'000'000) {
   loaded_->store->set_freeze_after_ns(parts_.config->freeze_interval_ms * 1'000'000);
   MemberState& state = *parts_.state;
   state.applied = loaded_->store->applied().entry.index;
   state.revision = loaded_->store->revision();
   state.alarms = alarm_mask(loaded_->alarms);
   state.version_decided = loaded_->version.get().has_value();
+  hashes_.restart(state.applied, loaded_->store->applied().state_hash);
   note_learner();
+  note_fence();
 }
 
 ApplyLoop::~ApplyLoop() = default;
@@ -153,6 +156,7 @@ Status ApplyLoop::apply_batch() {
     const raft::Entry entry = std::move(backlog_.front());
     backlog_.pop_front();
     QUORATE_TRY(apply_entry(entry));
+    hashes_.add(entry.index, store.applied().state_hash);
     bytes += entry.payload.size();
     last = entry.id();
     if (n % 16 == 15 && parts_.clock->now_ns() - start > kBatchNs) break;
@@ -163,6 +167,7 @@ Status ApplyLoop::apply_batch() {
   parts_.state->buffered_bytes.store(store.buffered_bytes(), std::memory_order_relaxed);
   if (!store.changes().empty()) QUORATE_TRY(hub_.apply(store.changes(), store.revision()));
   note_effects();
+  answer_waiting_hashes();
   deliver(completions_);
   parts_.output->raft(Applied{last.index, bytes});
   return Status();
@@ -203,6 +208,7 @@ void ApplyLoop::note_effects() {
     logger_.warn("alarms now: NOSPACE {}, CORRUPT {}",
                  (mask & QUORATE_ALARM_NOSPACE) ? "on" : "off",
                  (mask & QUORATE_ALARM_CORRUPT) ? "on" : "off");
+    note_fence();
   }
   if (effects_.cluster_version_changed) parts_.state->version_decided = true;
   if (effects_.members_changed) note_members();
@@ -321,6 +327,10 @@ void ApplyLoop::swap_in() {
                                      parts_.config->election_ms * 1'000'000);
   }
   freeze_wake_ns_ = 0;
+  hashes_.restart(installed.snapshot.index, store.applied().state_hash);
+  check_.restart();
+  note_fence();
+  answer_waiting_hashes();
   effects_.clear();
   effects_.alarms_changed = alarm_mask(loaded_->alarms) != state.alarms.load();
   effects_.members_changed = true;
@@ -453,6 +463,8 @@ void ApplyLoop::time_to_live(const Question& question, int64_t lease, bool keys)
 void ApplyLoop::expire_leases(uint64_t now_ns) {
   if (!leads_ || now_ns - lease_tick_ns_ < kLeaseTickNs) return;
   lease_tick_ns_ = now_ns;
+  // Nothing would come of it, and a member whose data is wrong knows no lease's keys.
+  if (loaded_->alarms.any(cluster::AlarmType::kCorrupt) || parts_.state->fenced.load()) return;
   const bool lagging = now_ns > caught_up_ns_ + kLagNs;
   const std::vector<lease::Stamp> stamps =
       loaded_->lessor.tick(now_ns, loaded_->store->applied().entry.index, lagging);
@@ -464,6 +476,8 @@ void ApplyLoop::expire_leases(uint64_t now_ns) {
 void ApplyLoop::take(Tick& event) {
   expire_leases(event.now_ns);
   watch_quota(event.now_ns);
+  compare_state(event.now_ns);
+  step_aside(event.now_ns);
   if (event.now_ns - progress_tick_ns_ >= parts_.config->progress_interval_ms * 1'000'000) {
     if (progress_tick_ns_ != 0) hub_.progress_tick();
     progress_tick_ns_ = event.now_ns;
@@ -522,7 +536,8 @@ void ApplyLoop::propose(uint64_t request, Bytes payload) {
 
 void ApplyLoop::take(WatchOpen& event) {
   hub_.open(event.stream, event.on_watch, event.user);
-  if (wound_down_) hub_.close(event.stream, Code::kStopped);
+  if (wound_down_) return hub_.close(event.stream, Code::kStopped);
+  if (parts_.state->fenced.load()) hub_.close(event.stream, Code::kCorruptCluster);
 }
 
 void ApplyLoop::take(WatchAdd& event) {
@@ -558,7 +573,8 @@ void ApplyLoop::take(PullOpen& event) {
   std::erase_if(pulls_, [](const auto& pull) { return pull.second->ended(); });
   const std::shared_ptr<Pull>& pull = event.object;
   pulls_.emplace(event.pull, pull);
-  if (wound_down_) pull->close(Code::kStopped);
+  if (wound_down_) return pull->close(Code::kStopped);
+  if (parts_.state->fenced.load()) pull->close(Code::kCorruptCluster);
 }
 
 void ApplyLoop::take(PullCall& event) {

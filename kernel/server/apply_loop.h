@@ -24,7 +24,9 @@
 #include "apply/chain.h"
 #include "base/log.h"
 #include "env/loop.h"
+#include "server/applied_hashes.h"
 #include "server/config.h"
+#include "server/corruption_check.h"
 #include "server/member_change.h"
 #include "server/member_state.h"
 #include "server/pending.h"
@@ -61,6 +63,12 @@ struct LeadershipStarted {
 struct LeadershipEnded {};
 struct Tick {
   uint64_t now_ns = 0;
+};
+// What a member said to a question of this one's.
+struct StateHashAnswer {
+  uint64_t round = 0;
+  uint64_t member = 0;
+  std::optional<uint64_t> hash;  // nothing: not heard, or it could not tell
 };
 struct EngineCommitted {
   storage::CommitDone done;
@@ -115,8 +123,8 @@ struct WindDown {
 
 using ApplyEvent =
     std::variant<Committed, ReadsReady, Ask, AnsweredByLeader, LeadershipStarted, LeadershipEnded,
-                 Tick, EngineCommitted, InstallSnapshot, SnapshotLoaded, WatchOpen, WatchAdd,
-                 WatchCall, CaughtUp, PullOpen, PullCall, CancelCall, WindDown>;
+                 Tick, StateHashAnswer, EngineCommitted, InstallSnapshot, SnapshotLoaded, WatchOpen,
+                 WatchAdd, WatchCall, CaughtUp, PullOpen, PullCall, CancelCall, WindDown>;
 
 // What leaves the loop. All [apply loop]; must only post.
 class ApplyOutput {
@@ -141,6 +149,8 @@ class ApplyOutput {
   // This member was removed from its cluster, a second ago: whoever asked for it has the answer.
   // Once.
   virtual void removed() = 0;
+  // Asks each of round.ask for its state hash at round.index; a StateHashAnswer of each follows.
+  virtual void ask_state_hashes(const CorruptionCheck::Round& round) = 0;
 };
 
 // Watches what is applied; for tests. [apply loop]
@@ -187,6 +197,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   void take(LeadershipStarted& event);
   void take(LeadershipEnded& event);
   void take(Tick& event);
+  void take(StateHashAnswer& event);
   void take(EngineCommitted& event);
   void take(InstallSnapshot& event);
   void take(SnapshotLoaded& event);
@@ -224,6 +235,17 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   void expire_leases(uint64_t now_ns);
   void publish_member();
   void watch_quota(uint64_t now_ns);
+  struct HashQuestion {
+    uint64_t call;
+    uint64_t deadline_ns;
+  };
+  void compare_state(uint64_t now_ns);
+  void answer_state_hash(const HashQuestion& question, raft::Index index);
+  void answer_waiting_hashes();
+  void note_findings(const CorruptionCheck::Findings& findings);
+  void raise_corrupt(uint64_t member);
+  void note_fence();
+  void step_aside(uint64_t now_ns);
   void hand_out_catch_ups();
   void propose(uint64_t request, Bytes payload);
   void complete(uint64_t call, Code code, Bytes response);
@@ -266,6 +288,12 @@ class ApplyLoop final : public Loop<ApplyEvent> {
     uint64_t deadline_ns;
   };
   std::vector<LeaderMove> leader_moves_;  // that this member asked for and has not seen
+
+  AppliedHashes hashes_;
+  CorruptionCheck check_;
+  std::multimap<raft::Index, HashQuestion> waiting_hashes_;  // for their index to be applied
+  uint64_t stepped_aside_ns_ = 0;                            // when it was last tried
+  size_t next_successor_ = 0;
 
   uint64_t freeze_wake_ns_ = 0;  // when the next freeze wakes the loop; 0: nothing waits for one
   uint64_t lease_tick_ns_ = 0;

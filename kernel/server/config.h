@@ -47,6 +47,7 @@ struct Config {
   uint32_t txn_ops_max = 128;
   uint64_t freeze_interval_ms = 100;  // of the write buffer
   uint64_t progress_interval_ms = 600'000;
+  uint64_t state_hash_interval_ms = 1000;  // between two comparisons with the other members
   int reader_threads = 1;
   bool unsafe_no_fsync = false;
   uint64_t wal_segment_bytes = uint64_t{16} << 20;     // of segments made from now on

@@ -12,6 +12,13 @@
 
 namespace quorate::server {
 
+// How this member's state compared with the others' in the last round (corruption_check.h).
+struct StateHashFigures {
+  std::atomic<uint32_t> verdict{0};         // CorruptionCheck::Verdict
+  std::atomic<uint64_t> compared_index{0};  // where members were last told equal or different
+  std::atomic<uint32_t> equal{0}, different{0}, not_compared{0};  // other members
+};
+
 struct MemberState {
   // Fixed before the first loop starts.
   uint64_t cluster_id = 0;
@@ -29,6 +36,9 @@ struct MemberState {
   std::atomic<uint64_t> buffered_bytes{0};
   std::atomic<bool> version_decided{false};  // the cluster's
   std::atomic<bool> learner{false};          // this member, by what is applied
+  StateHashFigures hashes;
+  // This member's data differs from the others': it serves no client.
+  std::atomic<bool> fenced{false};
   // Commit loop.
   std::atomic<uint64_t> engine_bytes{0};
   std::atomic<uint64_t> engine_bytes_in_use{0};
@@ -47,6 +57,13 @@ struct MemberState {
     return {cluster_id, member_id, term.load(std::memory_order_relaxed)};
   }
 };
+
+// Why a fenced member refuses. forwarded: another member asks, which shall find a better leader.
+inline Status fenced_refusal(bool forwarded) {
+  return Status(forwarded ? Code::kNotLeader : Code::kCorruptCluster,
+                "this member's data differs from the other members'; replace it: remove it from "
+                "the cluster, and add it anew with an empty data directory");
+}
 
 // The response beside an error. message: where it says more than the code.
 inline Bytes error_response(const MemberState& state, std::string_view message = {}) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "env/latch.h"
+#include "mvcc/state_hash.h"
 #include "schemas/api.capnp.h"
 #include "schemas/raft.capnp.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr uint64_t kAskTimeoutNs = 2'000'000'000;  // of one try at the leader
 constexpr uint64_t kGuideTimeoutMs = 1000;
+constexpr uint64_t kStateHashTimeoutMs = 2000;
 // How a member that was removed is refused; for nothing else.
 constexpr quorate_status kRemovedStatus = QUORATE_PERMISSION_DENIED;
 
@@ -49,6 +51,12 @@ Result<Slice> decode_call(const Bytes& call) {
 Bytes member_list_request() {
   schema::SegmentBuilder segment;
   segment.start<schema::Request>().initCluster().setList(false);
+  return encode_call(segment.finish());
+}
+
+Bytes state_hash_request(raft::Index index) {
+  schema::SegmentBuilder segment;
+  segment.start<schema::Request>().initMaintenance().setStateHash(index);
   return encode_call(segment.finish());
 }
 
@@ -121,7 +129,8 @@ bool may_be_asked(const apply::Request& request, bool by_member) {
   return by_member && (request.get_if<apply::LeaseKeepAliveOp>() != nullptr ||
                        request.get_if<apply::LeaseTimeToLiveOp>() != nullptr ||
                        request.get_if<apply::MemberPromoteOp>() != nullptr ||
-                       request.get_if<apply::HashKvOp>() != nullptr);
+                       request.get_if<apply::HashKvOp>() != nullptr ||
+                       request.get_if<apply::StateHashOp>() != nullptr);
 }
 
 }  // namespace
@@ -155,12 +164,14 @@ void MessageSender::send(const std::vector<raft::Message>& messages) {
 
 // A question on its way to a peer.
 struct Peers::Asked {
-  enum class Kind { kLeader, kAddresses, kCluster };
+  enum class Kind { kLeader, kAddresses, kCluster, kStateHash };
   Asked(Peers* asker, Kind what) : peers(asker), kind(what) {}
 
   Peers* const peers;
   const Kind kind;
   std::optional<Question> question;  // kLeader
+  uint64_t round = 0, member = 0;    // kStateHash
+  raft::Index index = 0;             // kStateHash
   // kCluster: who asked waits, and the answer stays here.
   Latch latch;
   Code code = Code::kOk;
@@ -432,6 +443,11 @@ void Peers::answered(Asked& asked, Code code, Slice response) {
   const std::unique_ptr<Asked> owned(&asked);
   if (asked.kind == Asked::Kind::kAddresses) return learn_addresses(code, response);
   const Wiring& wiring = *wiring_.load(std::memory_order_acquire);
+  if (asked.kind == Asked::Kind::kStateHash) {
+    wiring.apply->post(
+        StateHashAnswer{asked.round, asked.member, read_state_hash(asked, code, response)});
+    return;
+  }
   if (may_ask_again(code)) {
     LeaderRequest again;
     again.questions.push_back(std::move(*asked.question));
@@ -441,6 +457,37 @@ void Peers::answered(Asked& asked, Code code, Slice response) {
   Bytes bytes = response.empty() ? error_response(*wiring.state)
                                  : with_header(response, wiring.state->header());
   wiring.apply->post(AnsweredByLeader{asked.question->call, code, std::move(bytes)});
+}
+
+void Peers::ask_state_hash(uint64_t round, uint64_t member, raft::Index index) {
+  auto* asked = new Asked(this, Asked::Kind::kStateHash);
+  asked->round = round;
+  asked->member = member;
+  asked->index = index;
+  transport_->call(member, "", state_hash_request(index).lend(), kStateHashTimeoutMs,
+                   Asked::on_reply, asked);
+}
+
+// Nothing unless it is this cluster's very member that speaks, of this index, and hashes alike.
+std::optional<uint64_t> Peers::read_state_hash(const Asked& asked, Code code,
+                                               Slice response) const {
+  if (code != Code::kOk) return std::nullopt;
+  const Bytes bytes = Bytes::copy(response);
+  if (!schema::SegmentReader::well_formed(bytes.slice())) return std::nullopt;
+  try {
+    schema::SegmentReader reader(bytes.slice());
+    const auto root = reader.root<schema::Response>();
+    if (!root.isMaintenance() || !root.getMaintenance().isStateHash()) return std::nullopt;
+    const auto answer = root.getMaintenance().getStateHash();
+    const auto header = root.getHeader();
+    const bool fits = header.getMemberId() == asked.member &&
+                      header.getClusterId() == wiring_storage_.state->cluster_id &&
+                      answer.getIndex() == asked.index &&
+                      answer.getVersion() == mvcc::kStateHashVersion;
+    return fits ? std::optional(answer.getHash()) : std::nullopt;
+  } catch (const kj::Exception&) {
+    return std::nullopt;
+  }
 }
 
 Result<RemoteCluster> Peers::fetch_cluster(const std::vector<std::string>& urls,

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,10 @@ class Peers {
   // it a LeaderRequest again. [raft loop]
   void ask_leader(raft::NodeId leader, std::vector<Question> questions);
 
+  // Asks `member` for its state hash at an applied index; a StateHashAnswer follows, also without
+  // an answer. [any thread]
+  void ask_state_hash(uint64_t round, uint64_t member, raft::Index index);
+
   plugin::Transport* transport() { return transport_.get(); }
   const PeerBook& book() const { return book_; }
   PeerBook& book() { return book_; }
@@ -103,6 +108,7 @@ class Peers {
   void reply(uint64_t token, Code code, const Bytes& response);
   void answered(Asked& asked, Code code, Slice response);
   void learn_addresses(Code code, Slice response);
+  std::optional<uint64_t> read_state_hash(const Asked& asked, Code code, Slice response) const;
   void ask_for_members(raft::NodeId peer);
   void connect(const cluster::Member& member);
   void note_known();

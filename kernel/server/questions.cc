@@ -48,6 +48,8 @@ void fill_status(schema::StatusResult::Builder status, const MemberState& state,
   status.setRaftAppliedIndex(state.applied.load(std::memory_order_relaxed));
   const cluster::Member* self = loaded.members.find(state.member_id);
   status.setLearner(self != nullptr && self->learner);
+  status.setHashVerdict(static_cast<schema::HashVerdict>(state.hashes.verdict.load()));
+  status.setHashIndex(state.hashes.compared_index.load());
   std::vector<std::string> errors;
   if (leader == 0) errors.push_back("etcdserver: no leader");
   for (const cluster::Alarm& alarm : loaded.alarms.list(cluster::AlarmType::kNone))
@@ -60,6 +62,10 @@ void fill_status(schema::StatusResult::Builder status, const MemberState& state,
 void ApplyLoop::answer_question(const Question& question) {
   const int64_t revision = loaded_->store->revision();
   const apply::ReplyHeader header = parts_.state->header();
+  if (parts_.state->fenced.load() && apply::uses_data(question.request))
+    return complete(question.call, fenced_refusal(question.forwarded));
+  if (const auto* op = question.request.get_if<apply::StateHashOp>())
+    return answer_state_hash({question.call, question.deadline_ns}, op->index);
   if (const auto* op = question.request.get_if<apply::LeaseKeepAliveOp>())
     return keep_alive(question, op->id);
   if (const auto* op = question.request.get_if<apply::LeaseTimeToLiveOp>())

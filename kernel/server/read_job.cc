@@ -93,9 +93,16 @@ Status ReadJob::hash_engine() {
 void ReadJob::answer(const ReadCall& call, const Status& status) {
   const auto waiting = services_.pending->take(call.call);
   if (!waiting) return;
+  const bool fenced = services_.state->fenced.load(std::memory_order_acquire);
+  if (fenced && status.ok() && apply::uses_data(call.request))
+    return answer_with(*waiting, fenced_refusal(false));
+  answer_with(*waiting, status);
+}
+
+void ReadJob::answer_with(const PendingCall& waiting, const Status& status) {
   Bytes response =
       status.ok() ? builder_.finish() : error_response(*services_.state, status.message());
-  completions_.push_back({waiting->caller, status.code(), std::move(response)});
+  completions_.push_back({waiting.caller, status.code(), std::move(response)});
 }
 
 }  // namespace quorate::server

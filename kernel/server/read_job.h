@@ -49,6 +49,7 @@ class ReadJob final : public Job {
   bool hash(ReadCall& call, const apply::HashKvOp& op);
   Status hash_engine();
   void answer(const ReadCall& call, const Status& status);
+  void answer_with(const PendingCall& waiting, const Status& status);
 
   const ReadServices services_;
   std::vector<ReadCall> calls_;

@@ -328,7 +328,12 @@ void Server::send(std::vector<raft::Message> messages) {
   if (!peers_) return;  // whom it added cannot be reached
   std::erase_if(messages, [this](const raft::Message& message) {
     if (message.type != raft::MessageType::kMsgSnap) return false;
-    snapshots_->send(message);
+    // Damage must not spread: whoever leads next sends its own store.
+    if (state_.fenced.load(std::memory_order_acquire)) {
+      snapshot_sent(message.to, false);
+    } else {
+      snapshots_->send(message);
+    }
     return true;
   });
   peers_->raft_sender().send(messages);
@@ -464,6 +469,16 @@ void Server::removed() {
   if (!removed_.exchange(true)) events_->removed();
 }
 
+void Server::ask_state_hashes(const CorruptionCheck::Round& round) {
+  for (const uint64_t member : round.ask) {
+    if (peers_ && !state_.stopping.load(std::memory_order_relaxed)) {
+      peers_->ask_state_hash(round.number, member, round.index);
+    } else {
+      apply_loop_->post(StateHashAnswer{round.number, member, std::nullopt});
+    }
+  }
+}
+
 // ---------------------------------------------------------------- log and engine
 
 void Server::wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) {
@@ -589,6 +604,7 @@ void Server::define_metrics() {
   });
   gauge("etcd_debugging_mvcc_current_revision", "The store's revision.",
         [this] { return static_cast<double>(state_.revision.load()); });
+  define_state_hash_metrics();
   metrics_
       .gauge("etcd_server_version", std::string("server_version=\"") + kServerVersion + "\"",
              "1; the version is in the label.")
@@ -597,6 +613,33 @@ void Server::define_metrics() {
       .gauge("etcd_server_id", "server_id=\"" + cluster::id_text(state_.member_id) + "\"",
              "1; the id is in the label.")
       .record(1);
+}
+
+void Server::define_state_hash_metrics() {
+  using Verdict = CorruptionCheck::Verdict;
+  for (const Verdict verdict :
+       {Verdict::kNotCompared, Verdict::kEqual, Verdict::kDisputed, Verdict::kDiffers}) {
+    metrics_.computed(MetricKind::kGauge, "quorate_state_hash_verdict",
+                      std::string("verdict=\"") + verdict_name(verdict) + "\"",
+                      "1 for what the last comparison of this member's state hash with the other "
+                      "members' came to.",
+                      [this, verdict] {
+                        return state_.hashes.verdict.load() == static_cast<uint32_t>(verdict) ? 1.0
+                                                                                              : 0.0;
+                      });
+  }
+  const auto members = [this](const char* stand, const std::atomic<uint32_t>& count) {
+    metrics_.computed(MetricKind::kGauge, "quorate_state_hash_members",
+                      std::string("compared=\"") + stand + "\"",
+                      "How the other members stood in the last comparison of state hashes.",
+                      [&count] { return static_cast<double>(count.load()); });
+  };
+  members("equal", state_.hashes.equal);
+  members("different", state_.hashes.different);
+  members("not_compared", state_.hashes.not_compared);
+  metrics_.computed(MetricKind::kGauge, "quorate_state_hash_compared_index", "",
+                    "The applied index at which members were last told equal or different.",
+                    [this] { return static_cast<double>(state_.hashes.compared_index.load()); });
 }
 
 }  // namespace quorate::server

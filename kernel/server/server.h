@@ -119,6 +119,7 @@ class Server final : private RaftOutput,
   void members_changed(std::vector<cluster::Member> members,
                        std::vector<uint64_t> removed) override;
   void removed() override;
+  void ask_state_hashes(const CorruptionCheck::Round& round) override;
   // WalSink, WalObserver.
   void wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) override;
   void wal_failed(const Status& status) override;
@@ -134,6 +135,7 @@ class Server final : private RaftOutput,
   // ConfigSource.
   const char* get(std::string_view name) override;
 
+  void define_state_hash_metrics();
   void read_engine_size();
   void checkpoint_if_due();
   void expire_calls(uint64_t now_ns);

@@ -183,6 +183,8 @@ Question Services::question(const PendingCall& call, apply::Request request) con
 
 // What needs no log to be refused. The quota comes first, as in etcd.
 Status Services::admit(const apply::Request& request, apply::Route route) {
+  if (parts_.state->fenced.load(std::memory_order_acquire) && apply::uses_data(request))
+    return fenced_refusal(parts_.for_peers);
   if (route == apply::Route::kLog) {
     const uint64_t quota = quota_bytes(*parts_.config);
     const uint64_t cost = apply::cost(request);
@@ -240,6 +242,8 @@ quorate_status Services::watch_open(const quorate_call* call, quorate_on_watch o
   } else if (call != nullptr && (call->flags & QUORATE_CALL_HAS_LEADER) != 0 &&
              parts_.state->leader.load(std::memory_order_relaxed) == 0) {
     status = Status(Code::kNoLeader, "this member knows no leader");
+  } else if (parts_.state->fenced.load(std::memory_order_acquire)) {
+    status = fenced_refusal(false);
   } else {
     *stream = parts_.next_stream->fetch_add(1, std::memory_order_relaxed);
     parts_.apply->post(WatchOpen{*stream, on_watch, user});
@@ -255,6 +259,7 @@ quorate_status Services::range_open(const quorate_call* call, quorate_slice requ
   const auto open = [&]() -> Status {
     if (parts_.state->stopping.load(std::memory_order_relaxed))
       return Status(Code::kStopped, "the member is stopping");
+    if (parts_.state->fenced.load(std::memory_order_acquire)) return fenced_refusal(false);
     Result<apply::Request> decoded = apply::Request::decode_client(Bytes::copy(from_c(request)));
     if (!decoded) return std::move(decoded).error();
     if (!decoded->get_if<apply::RangeOp>())

@@ -168,6 +168,7 @@ class Member : public ApplyOutput {
     for (const cluster::Member& member : members) members_told.push_back(member.id);
   }
   void removed() override {}
+  void ask_state_hashes(const CorruptionCheck::Round&) override {}
 
   static quorate_status on_watch(void* user, const quorate_watch_item* items, size_t count) {
     auto* member = static_cast<Member*>(user);
