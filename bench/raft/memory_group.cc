@@ -38,14 +38,15 @@ bool MemoryGroup::work(RawNode& node) {
   std::move(ready.messages.begin(), ready.messages.end(), std::back_inserter(sent_));
   if (!ready.append.empty()) {
     const raft::AppendDone done{ready.append.sequence, ready.append.term, {}, {}};
-    for (raft::Message& reply : ready.append.replies) {
+    const raft::Durable durable = durable_to(done.sequence);
+    for (raft::Message& reply : std::move(ready.append.replies).release(durable)) {
       if (reply.to == reply.from) {
         step(std::move(reply));
       } else {
         sent_.push_back(std::move(reply));
       }
     }
-    node.append_done(done);
+    node.append_done(done, durable);
   }
   if (!ready.committed.empty()) {
     uint64_t bytes = 0;

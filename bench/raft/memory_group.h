@@ -11,7 +11,7 @@
 
 namespace quorate::bench {
 
-class MemoryGroup {
+class MemoryGroup : private raft::DurableSource {
  public:
   explicit MemoryGroup(size_t members);
 

@@ -34,7 +34,8 @@ void RawNode::transfer_leader(NodeId to) {
 void RawNode::campaign() {
   raft_->campaign();
 }
-void RawNode::append_done(const AppendDone& done) {
+void RawNode::append_done(const AppendDone& done, const Durable& durable) {
+  QUORATE_CHECK(done.sequence <= durable.sequence(), "an append counts before it is durable");
   raft_->append_done(done);
 }
 void RawNode::apply_done(Index index, uint64_t bytes) {

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "raft/conf_change.h"
+#include "raft/durable.h"
 #include "raft/message.h"
 #include "raft/types.h"
 
@@ -58,7 +59,7 @@ struct Append {
   std::optional<HardState> hard_state;   // when changed
   std::optional<SnapshotMeta> snapshot;  // the log now begins after it
   bool must_sync = false;                // false: a commit index alone
-  std::vector<Message> replies;  // and requests for votes: may leave only when this is durable
+  HeldReplies replies;  // and requests for votes: may leave only when this is durable
   bool empty() const { return sequence == 0; }
 };
 
@@ -133,7 +134,8 @@ class RawNode {
   void transfer_leader(NodeId to);
   // Pre-vote now, if no leader is known to live and no campaign is under way.
   void campaign();
-  void append_done(const AppendDone& done);
+  // REQUIRES: durable reaches the append.
+  void append_done(const AppendDone& done, const Durable& durable);
   // Entries up to `index` are applied; `bytes` of payload leave the apply budget. After a snapshot
   // (a stepped MsgSnap that came back as Append.snapshot) its index says that apply has swapped it
   // in; until then `committed` rests.

@@ -78,13 +78,14 @@ void Raft::make_append(Append& append) {
 
   const size_t replies = replies_ready(log_.handed());
   append.replies.reserve(replies + 1);
-  for (size_t i = 0; i < replies; ++i) append.replies.push_back(std::move(replies_[i].message));
+  for (size_t i = 0; i < replies; ++i)
+    append.replies.hold(std::move(replies_[i].message), append.sequence);
   replies_.erase(replies_.begin(), replies_.begin() + static_cast<std::ptrdiff_t>(replies));
   if (role_ == Role::kLeader && !append.entries.empty()) {
     // The leader counts itself when its own disk has the entries, like any other member.
     Message own = message_to(config_.id, MessageType::kMsgAppResp);
     own.index = log_.handed();
-    append.replies.push_back(std::move(own));
+    append.replies.hold(std::move(own), append.sequence);
   }
   log_.append_started(append.sequence, term_, ticks_, bytes);
 }

@@ -62,7 +62,6 @@ std::vector<raft::Entry> first_entries(const std::vector<cluster::Member>& membe
 // any cluster is at least, tells its log from one that was made and never begun.
 Status write_first_batch(wal::Wal& wal, std::vector<raft::Entry> entries) {
   raft::Append append;
-  append.sequence = 1;
   append.term = 1;
   append.hard_state = raft::HardState{1, 0, entries.size()};
   append.entries = std::move(entries);

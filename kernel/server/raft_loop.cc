@@ -170,7 +170,7 @@ void RaftLoop::take(TransferLeader& event) {
 void RaftLoop::take(WalSynced& event) {
   for (raft::Message& reply : event.replies) step(std::move(reply));
   for (const raft::AppendDone& done : event.done) {
-    node_.append_done(done);
+    node_.append_done(done, event.durable);
     if (!done.snapshot) continue;
     QUORATE_CHECK(!snapshots_.empty() && snapshots_.front().id() == *done.snapshot,
                   "the log holds a snapshot's record that was not handed to it");

@@ -107,6 +107,7 @@ struct TransferLeader {
   raft::NodeId to = 0;  // 0: the voter that has most of the log
 };
 struct WalSynced {
+  raft::Durable durable;
   std::vector<raft::AppendDone> done;
   std::vector<raft::Message> replies;  // those addressed to this member
 };

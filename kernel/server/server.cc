@@ -481,7 +481,8 @@ void Server::ask_state_hashes(const CorruptionCheck::Round& round) {
 
 // ---------------------------------------------------------------- log and engine
 
-void Server::wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) {
+void Server::wal_synced(const raft::Durable& durable, std::vector<raft::AppendDone> done,
+                        std::vector<raft::Message> replies) {
   const auto others = std::stable_partition(
       replies.begin(), replies.end(),
       [this](const raft::Message& reply) { return reply.to == state_.member_id; });
@@ -492,7 +493,7 @@ void Server::wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Me
     replies.erase(others, replies.end());
     if (peers_) peers_->wal_sender().send(away);
   }
-  raft_loop_->post(WalSynced{std::move(done), std::move(replies)});
+  raft_loop_->post(WalSynced{durable, std::move(done), std::move(replies)});
 }
 
 void Server::wal_failed(const Status& status) {

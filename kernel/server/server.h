@@ -121,7 +121,8 @@ class Server final : private RaftOutput,
   void removed() override;
   void ask_state_hashes(const CorruptionCheck::Round& round) override;
   // WalSink, WalObserver.
-  void wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) override;
+  void wal_synced(const raft::Durable& durable, std::vector<raft::AppendDone> done,
+                  std::vector<raft::Message> replies) override;
   void wal_failed(const Status& status) override;
   void wal_sync_observed(uint64_t duration_ns, uint64_t bytes) override;
   // CommitSink.

@@ -79,17 +79,24 @@ void Wal::append(raft::Append append) {
     QUORATE_CHECK(entry.payload.size() <= payload_bytes_max(), "an entry exceeds a segment");
     last_ = entry.id();
   }
+  if (append.sequence != 0) {
+    QUORATE_CHECK(append.sequence > last_sequence_, "an append comes out of its order");
+    last_sequence_ = append.sequence;
+  }
   const bool writes = !append.entries.empty() || append.snapshot || append.must_sync;
   if (writes || has_queued()) {
     queue_.push_back(std::move(append));
-  } else if (append.hard_state) {
-    hard_state_ = *append.hard_state;
+    return;
   }
+  if (append.hard_state) hard_state_ = *append.hard_state;
+  if (status_.ok()) durable_sequence_ = last_sequence_;
 }
 
 Status Wal::sync() {
   QUORATE_TRY(status_);
-  return fail(write_queue());
+  QUORATE_TRY(fail(write_queue()));
+  durable_sequence_ = last_sequence_;
+  return Status();
 }
 
 Status Wal::write_queue() {

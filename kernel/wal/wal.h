@@ -58,7 +58,7 @@ Result<bool> exists(FileSystem& files, const std::string& dir);
 // generation that CURRENT does not name yet, see Recovered::snapshot.
 Status reconcile(Recovered& found, raft::EntryId applied);
 
-class Wal {
+class Wal : private raft::DurableSource {
  public:
   // Begins a log in `options.dir` (created when absent), behind `base`: nothing for a new cluster,
   // else where a restored snapshot ends. Durable on return. kInvalidArgument when there is one.
@@ -78,13 +78,17 @@ class Wal {
   // Queues `append` (its replies are not looked at) behind what is queued already: cuts the log
   // after entries.front().index - 1, and appends. Durable when the next sync() returns OK, not
   // before. What asks for no sync, a commit index alone, is written along with the next batch or
-  // mark. REQUIRES: no gap before the first entry, and no payload above payload_bytes_max().
+  // mark. REQUIRES: no gap before the first entry, and no payload above payload_bytes_max(); a
+  // sequence above those before, or 0: nobody waits for it.
   void append(raft::Append append);
   bool has_queued() const { return !queue_.empty(); }
   // Writes and syncs all that is queued. An error is final, and every later call returns it: the
   // member must stop, because a failed sync may have dropped pages that a retry would report as
   // written.
   Status sync();
+  // The position up to which all appends are durable: it moves when a sync() returns OK, and what
+  // asks for no sync takes it along. With Options::sync off it moves all the same.
+  raft::Durable durable() const { return durable_to(durable_sequence_); }
   // For a loop that goes idle: writes, unsynced, an end mark that vouches for the last batch and
   // holds the commit index. The next batch overwrites it. Does nothing when nothing is new.
   // REQUIRES: !has_queued()
@@ -148,7 +152,9 @@ class Wal {
   Status status_;
 
   std::deque<raft::Append> queue_;
-  raft::EntryId last_;  // when the queue is written
+  raft::EntryId last_;             // when the queue is written
+  uint64_t last_sequence_ = 0;     // of what was appended
+  uint64_t durable_sequence_ = 0;  // <= last_sequence_
 
   // What is written, or in the batch under construction.
   Batch batch_;

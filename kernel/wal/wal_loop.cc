@@ -86,8 +86,7 @@ void WalLoop::take(raft::Append& append) {
   if (!append.entries.empty()) done.last = append.entries.back().id();
   if (append.snapshot) done.snapshot = append.snapshot->id();
   done_.push_back(done);
-  for (raft::Message& reply : append.replies) replies_.push_back(std::move(reply));
-  append.replies.clear();
+  replies_.push_back(std::exchange(append.replies, {}));
   wal_->append(std::move(append));
 }
 
@@ -139,7 +138,13 @@ void WalLoop::sync_and_tell() {
                                    wal_->written_bytes() - bytes_before);
   }
   if (done_.empty()) return;
-  sink_->wal_synced(std::exchange(done_, {}), std::exchange(replies_, {}));
+  const raft::Durable durable = wal_->durable();
+  std::vector<raft::Message> replies;
+  for (raft::HeldReplies& held : replies_)
+    for (raft::Message& reply : std::move(held).release(durable))
+      replies.push_back(std::move(reply));
+  replies_.clear();
+  sink_->wal_synced(durable, std::exchange(done_, {}), std::move(replies));
 }
 
 void WalLoop::make_spares() {

@@ -18,9 +18,9 @@ namespace quorate::wal {
 class WalSink {
  public:
   virtual ~WalSink() = default;
-  // These appends, in order, are durable. `replies` of all of them, in order: those addressed to
-  // this member go to its raft loop, the others to the transport.
-  virtual void wal_synced(std::vector<raft::AppendDone> done,
+  // These appends, in order, are durable, as `durable` proves. `replies` of all of them, in order,
+  // let out by it: those addressed to this member go to its raft loop, the others to the transport.
+  virtual void wal_synced(const raft::Durable& durable, std::vector<raft::AppendDone> done,
                           std::vector<raft::Message> replies) = 0;
   // The log cannot be written; nothing of it will be said durable any more. Once. The member must
   // stop with this sentence.
@@ -87,8 +87,8 @@ class WalLoop final : public Loop<WalEvent> {
   WalObserver* const observer_;
   const Logger logger_;
 
-  std::vector<raft::AppendDone> done_;  // of this turn
-  std::vector<raft::Message> replies_;  // of this turn
+  std::vector<raft::AppendDone> done_;      // of this turn
+  std::vector<raft::HeldReplies> replies_;  // of this turn
   bool failed_ = false;
   int spares_in_making_ = 0;
   uint64_t spares_rest_until_ns_ = 0;  // after a failure

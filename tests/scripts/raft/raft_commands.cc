@@ -30,7 +30,8 @@ std::string describe(NodeId id, const Ready& ready) {
                         append.hard_state ? " HardState " + to_text(*append.hard_state) : "");
   if (append.snapshot) text += fmt::format("  Snapshot: {}\n", to_text(*append.snapshot));
   put_lines(text, "Entries", append.entries);
-  put_lines(text, "Replies", append.replies);
+  if (!append.replies.empty()) text += "  Replies:\n";
+  for (const std::string& reply : append.replies.texts()) text += "    " + reply + "\n";
   put_lines(text, "Committed", ready.committed);
   for (const ReadState& read : ready.read_states)
     text += fmt::format("  ReadState: request {} {}\n", read.request,

@@ -15,7 +15,7 @@ void require(bool condition, const std::string& sentence) {
 
 }  // namespace
 
-void ModelDisk::write(const Append& append) {
+Durable ModelDisk::write(const Append& append) {
   if (append.snapshot) {
     snapshot = append.snapshot;
     base = append.snapshot->id();
@@ -29,6 +29,7 @@ void ModelDisk::write(const Append& append) {
   }
   if (append.hard_state) hard_state = *append.hard_state;
   require(hard_state.commit <= last().index, "the durable commit index is beyond the WAL's end");
+  return durable_to(append.sequence);
 }
 
 const Entry* ModelDisk::find(Index index) const {
@@ -156,14 +157,14 @@ bool RaftGroup::process_append(NodeId id) {
   if (at.appends.empty()) return false;
   Append append = std::move(at.appends.front());
   at.appends.pop_front();
-  at.disk.write(append);
+  const Durable durable = at.disk.write(append);
   AppendDone done{append.sequence, append.term, {}, std::nullopt};
   if (!append.entries.empty()) done.last = append.entries.back().id();
   if (append.snapshot) {
     done.snapshot = append.snapshot->id();
     at.installing = append.snapshot;
   }
-  for (Message& reply : append.replies) {
+  for (Message& reply : std::move(append.replies).release(durable)) {
     check_promise(at, reply);
     if (reply.to != id) {
       network_.push_back(std::move(reply));
@@ -171,7 +172,7 @@ bool RaftGroup::process_append(NodeId id) {
       event(id, [&](RawNode& node) { static_cast<void>(node.step(std::move(reply))); });
     }
   }
-  event(id, [&](RawNode& node) { node.append_done(done); });
+  event(id, [&](RawNode& node) { node.append_done(done, durable); });
   return true;
 }
 

@@ -18,13 +18,14 @@
 namespace quorate::raft {
 
 // What a power cut leaves.
-struct ModelDisk {
+struct ModelDisk : DurableSource {
   HardState hard_state;
   EntryId base;  // the log begins after it
   std::vector<Entry> entries;
   std::optional<SnapshotMeta> snapshot;  // the last snapshot record
 
-  void write(const Append& append);
+  // It is durable at once.
+  Durable write(const Append& append);
   const Entry* find(Index index) const;
   EntryId last() const { return entries.empty() ? base : entries.back().id(); }
 };

@@ -33,13 +33,19 @@ Raft node(const Start& start) {
   return Raft(config, std::move(state));
 }
 
+struct Disk : DurableSource {
+  using DurableSource::durable_to;
+};
+
 // Elects itself by its own vote.
 Raft leader_alone(NodeId id) {
   Raft raft = node({.id = id, .voters = {id}});
   raft.campaign();
   while (raft.role() != Role::kLeader) {
     Ready ready = raft.ready();
-    for (Message& reply : ready.append.replies) CHECK(raft.step(std::move(reply)).ok());
+    const Durable durable = Disk::durable_to(ready.append.sequence);
+    for (Message& reply : std::move(ready.append.replies).release(durable))
+      CHECK(raft.step(std::move(reply)).ok());
   }
   return raft;
 }

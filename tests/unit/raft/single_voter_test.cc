@@ -27,7 +27,7 @@ TEST_CASE("a single voter elects itself, and each promise travels with its appen
   Ready pre_vote = group.process_ready(1);
   CHECK(pre_vote.messages.empty());
   REQUIRE(pre_vote.append.replies.size() == 1);
-  CHECK(to_text(pre_vote.append.replies[0]) == "1->1 MsgPreVoteResp Term:1 Log:0/0");
+  CHECK(pre_vote.append.replies.texts()[0] == "1->1 MsgPreVoteResp Term:1 Log:0/0");
   CHECK_FALSE(pre_vote.append.must_sync);
   group.process_append(1);
 
@@ -41,7 +41,7 @@ TEST_CASE("a single voter elects itself, and each promise travels with its appen
   CHECK(lead.soft_state == SoftState{1, Role::kLeader});
   REQUIRE(lead.append.entries.size() == 1);
   CHECK(lead.append.entries[0].payload.empty());
-  CHECK(to_text(lead.append.replies[0]) == "1->1 MsgAppResp Term:1 Log:0/1");
+  CHECK(lead.append.replies.texts().at(0) == "1->1 MsgAppResp Term:1 Log:0/1");
 }
 
 TEST_CASE("asking again does not start an election over", "[raft]") {
@@ -155,7 +155,7 @@ TEST_CASE("appends in progress are bounded; what waits is neither acknowledged n
   for (const char* payload : {"aa", "bb", "cc"}) REQUIRE(group.propose(1, payload).ok());
   Ready first = group.process_ready(1);
   CHECK(payloads(first.append.entries) == std::vector<std::string>{"aa", "bb"});
-  CHECK(to_text(first.append.replies.at(0)) == "1->1 MsgAppResp Term:1 Log:0/3");
+  CHECK(first.append.replies.texts().at(0) == "1->1 MsgAppResp Term:1 Log:0/3");
   CHECK(group.process_ready(1).append.empty());
   group.process_append(1);
   CHECK(payloads(group.process_ready(1).append.entries) == std::vector<std::string>{"cc"});

@@ -63,7 +63,6 @@ Status receive(TestMember& member, const std::string& stream, bool& recorded) {
   import->reset();
 
   raft::Append append;
-  append.sequence = 1;
   append.term = applied.entry.term;
   append.snapshot = raft::SnapshotMeta{applied.entry.index, applied.entry.term, applied.conf_state};
   append.hard_state = raft::HardState{applied.entry.term, 0, applied.entry.index};

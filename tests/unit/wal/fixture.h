@@ -32,7 +32,6 @@ inline std::vector<raft::Entry> entries(raft::Term term, raft::Index first, raft
 
 inline raft::Append append_of(std::vector<raft::Entry> entries) {
   raft::Append append;
-  append.sequence = 1;
   append.entries = std::move(entries);
   append.must_sync = true;
   return append;

@@ -8,7 +8,9 @@ namespace {
 
 class Told final : public WalSink, public WalObserver {
  public:
-  void wal_synced(std::vector<raft::AppendDone> done, std::vector<raft::Message> replies) override {
+  void wal_synced(const raft::Durable& durable, std::vector<raft::AppendDone> done,
+                  std::vector<raft::Message> replies) override {
+    CHECK(durable.sequence() == done.back().sequence);
     ++calls;
     for (const raft::AppendDone& d : done) {
       text += "done " + std::to_string(d.sequence) + " term " + std::to_string(d.term) + " last " +
@@ -51,8 +53,9 @@ struct LoopFixture : Fixture {
     append.sequence = ++sequence;
     append.term = 5;
     if (reply_to != 0) {
-      append.replies.emplace_back();
-      append.replies.back().to = reply_to;
+      raft::Message reply;
+      reply.to = reply_to;
+      append.replies.hold(std::move(reply), append.sequence);
     }
     loop->append(std::move(append));
   }

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wal/wal.h"
 
+#include <type_traits>
+
 #include "fixture.h"
 
 namespace quorate::wal::test {
 namespace {
+
+// Nobody but the log can say that something is durable, nor take a reply out before.
+static_assert(!std::is_constructible_v<raft::Durable, uint64_t>);
+static_assert(!std::is_default_constructible_v<raft::Durable>);
+static_assert(!std::is_convertible_v<raft::HeldReplies, std::vector<raft::Message>>);
 
 TEST_CASE("a log begins empty and knows whose it is", "[wal]") {
   Fixture f;
@@ -48,6 +55,31 @@ TEST_CASE("what was synced is there after any crash", "[wal]") {
     CHECK(f.found.log.entries[2].payload.slice() == std::string(9000, 'd'));
     CHECK(f.found.hard_state == raft::HardState{1, 8, 0});
   }
+}
+
+TEST_CASE("a position is durable once it is synced, and not before", "[wal]") {
+  Fixture f;
+  f.create();
+  const auto append = [&](uint64_t sequence, std::vector<raft::Entry> entries) {
+    raft::Append next = append_of(std::move(entries));
+    next.sequence = sequence;
+    next.must_sync = !next.entries.empty();
+    f.wal->append(std::move(next));
+  };
+  append(1, entries(1, 1, 1));
+  append(2, entries(1, 2, 2));
+  CHECK(f.wal->durable().sequence() == 0);
+  REQUIRE(f.wal->sync().ok());
+  CHECK(f.wal->durable().sequence() == 2);
+  append(3, {});  // a commit index alone, with nothing before it
+  CHECK(f.wal->durable().sequence() == 3);
+  append(4, entries(1, 3, 3));
+  append(5, {});  // its replies may promise what is queued
+  CHECK(f.wal->durable().sequence() == 3);
+  f.disk().fail(SimDisk::Op::kSync, 1, Code::kIoError);
+  REQUIRE_FALSE(f.wal->sync().ok());
+  append(6, {});
+  CHECK(f.wal->durable().sequence() == 3);
 }
 
 TEST_CASE("what was queued is not there before it is synced", "[wal]") {
