@@ -108,8 +108,8 @@ class SpareMaker {
 
 // Takes the file of a released segment out of the log: as the spare `spare_path`, or, when that is
 // empty or the file has another size than `segment_bytes`, by removing it. Durable on return, so
-// that segments vanish in their order and a gap in the numbers means damage. May be repeated after
-// an error.
+// that segments vanish in their order and a gap in the numbers means damage. An error is final, as
+// one of File::sync().
 Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, uint64_t number,
                                     const std::string& spare_path, uint64_t segment_bytes);
 

@@ -72,6 +72,7 @@ void WalLoop::on_turn(std::vector<WalEvent>& events) {
   if (failed_) return;
   retire_next();
   make_spares();
+  if (failed_) return;
   // A turn that finds nothing to do is idleness: then the end is marked.
   if (!events.empty()) {
     wake();
@@ -103,16 +104,10 @@ void WalLoop::take(SpareMade& made) {
 void WalLoop::take(SegmentRetired& retired) {
   retiring_ = false;
   if (retired.for_reuse) --spares_in_making_;
-  if (retired.spare) {
-    to_retire_.pop_front();
-    add_spare(retired.spare);
-    return;
-  }
-  // It stays in front, for another try; those behind it must not vanish first.
-  logger_.warn("a released segment cannot be taken out of the log: {}",
-               retired.spare.error().to_string());
-  spares_rest_until_ns_ = env_.clock().now_ns() + kSpareRestNs;
-  wake_at(spares_rest_until_ns_);
+  // A directory whose sync failed may have lost what a second one would report as durable.
+  if (!retired.spare) return fail(std::move(retired.spare).error());
+  to_retire_.pop_front();
+  add_spare(retired.spare);
 }
 
 void WalLoop::add_spare(Result<std::optional<Spare>>& spare) {
@@ -157,7 +152,7 @@ void WalLoop::make_spares() {
 }
 
 void WalLoop::retire_next() {
-  if (retiring_ || to_retire_.empty() || env_.clock().now_ns() < spares_rest_until_ns_) return;
+  if (retiring_ || to_retire_.empty()) return;
   retiring_ = true;
   const bool reuse = wal_->spares() + spares_in_making_ < kSparesMax;
   if (reuse) ++spares_in_making_;
@@ -173,7 +168,9 @@ void WalLoop::fail(const Status& status) {
 }
 
 Status WalLoop::close() {
-  return failed_ ? wal_->status() : wal_->close();
+  return failed_ ? failure_ : wal_->close();
 }
 
 }  // namespace quorate::wal
+  if (failed_) return;
+  failure_ = status;

@@ -90,6 +90,7 @@ class WalLoop final : public Loop<WalEvent> {
   std::vector<raft::AppendDone> done_;      // of this turn
   std::vector<raft::HeldReplies> replies_;  // of this turn
   bool failed_ = false;
+  Status failure_;
   int spares_in_making_ = 0;
   uint64_t spares_rest_until_ns_ = 0;  // after a failure
   std::deque<uint64_t> to_retire_;     // oldest first
