@@ -9,6 +9,9 @@ namespace quorate::wal {
 namespace {
 
 constexpr uint64_t kSpareRestNs = uint64_t{5} * 1'000'000'000;
+// So long without an append is idleness. Short of it a mark would be overwritten before it reached
+// the disk, and lone appends, one after the other, would pay for one each.
+constexpr uint64_t kIdleNs = 50'000'000;
 
 class SpareJob final : public Job {
  public:
@@ -59,7 +62,8 @@ WalLoop::WalLoop(Env& env, Executor* executor, Pool* pool, std::unique_ptr<Wal> 
       wal_(std::move(wal)),
       sink_(sink),
       observer_(observer),
-      logger_(logger) {
+      logger_(logger),
+      mark_ns_(env.clock().now_ns() + kIdleNs) {
   wake();
 }
 
@@ -68,16 +72,25 @@ WalLoop::~WalLoop() = default;
 void WalLoop::on_turn(std::vector<WalEvent>& events) {
   if (failed_) return;
   for (WalEvent& event : events) std::visit([this](auto& e) { take(e); }, event);
+  if (failed_) return;
   sync_and_tell();
   if (failed_) return;
   retire_next();
   make_spares();
-  if (failed_) return;
-  // A turn that finds nothing to do is idleness: then the end is marked.
-  if (!events.empty()) {
-    wake();
-  } else if (const Status status = wal_->mark_end(); !status.ok()) {
-    fail(status);
+  mark_if_idle(!events.empty());
+}
+
+void WalLoop::mark_if_idle(bool worked) {
+  const uint64_t now = env_.clock().now_ns();
+  if (worked) mark_ns_ = now + kIdleNs;
+  if (mark_timer_ns_ <= now) mark_timer_ns_ = 0;
+  if (mark_ns_ == 0) return;
+  if (mark_ns_ <= now) {
+    mark_ns_ = 0;
+    if (const Status status = wal_->mark_end(); !status.ok()) fail(status);
+  } else if (mark_timer_ns_ == 0) {
+    mark_timer_ns_ = mark_ns_;
+    wake_at(mark_timer_ns_);
   }
 }
 
@@ -161,7 +174,9 @@ void WalLoop::retire_next() {
 }
 
 void WalLoop::fail(const Status& status) {
+  if (failed_) return;
   failed_ = true;
+  failure_ = status;
   done_.clear();
   replies_.clear();
   sink_->wal_failed(status);
@@ -172,5 +187,3 @@ Status WalLoop::close() {
 }
 
 }  // namespace quorate::wal
-  if (failed_) return;
-  failure_ = status;

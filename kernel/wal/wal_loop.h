@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group commit. Everything that gathered while one sync ran becomes the next batch and one sync;
-// then the replies that were waiting for it leave. The loop blocks on its own disk, so it has a
-// thread to itself in production.
+// then the replies that were waiting for it leave. When nothing came for a while the end is marked.
+// The loop blocks on its own disk, so it has a thread to itself in production.
 #pragma once
 
 #include <deque>
@@ -76,6 +76,7 @@ class WalLoop final : public Loop<WalEvent> {
   void take(SegmentRetired& retired);
   void add_spare(Result<std::optional<Spare>>& spare);
   void sync_and_tell();
+  void mark_if_idle(bool worked);
   void make_spares();
   void retire_next();
   void fail(const Status& status);
@@ -91,6 +92,8 @@ class WalLoop final : public Loop<WalEvent> {
   std::vector<raft::HeldReplies> replies_;  // of this turn
   bool failed_ = false;
   Status failure_;
+  uint64_t mark_ns_;            // when to mark the end if nothing comes; 0: it is marked
+  uint64_t mark_timer_ns_ = 0;  // of a turn that was asked for; 0: none
   int spares_in_making_ = 0;
   uint64_t spares_rest_until_ns_ = 0;  // after a failure
   std::deque<uint64_t> to_retire_;     // oldest first

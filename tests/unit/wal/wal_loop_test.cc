@@ -102,6 +102,7 @@ TEST_CASE("a commit index alone is told without a sync", "[wal]") {
   f.env.run_until_idle();
   CHECK(f.told.text.ends_with("done 2 term 0 last 0:0\n"));
   CHECK(f.disk().calls(SimDisk::Op::kSync) == syncs);
+  f.env.advance_ms(100);
   f.stop();
   f.kill_and_reopen();
   CHECK(f.found.hard_state.commit == 1);
@@ -110,10 +111,24 @@ TEST_CASE("a commit index alone is told without a sync", "[wal]") {
 TEST_CASE("an idle loop marks the end", "[wal]") {
   LoopFixture f;
   f.append_synced(entries(1, 1, 3));
+  f.env.advance_ms(100);
   f.stop();
   f.kill_and_reopen();
   CHECK(f.found_log() == "1:1 1:2 1:3");
   CHECK(f.sink.lines.empty());
+}
+
+TEST_CASE("lone appends, one after the other, pay for no marks", "[wal]") {
+  LoopFixture f;
+  f.env.advance_ms(100);
+  const uint64_t writes = f.disk().calls(SimDisk::Op::kWrite);
+  for (raft::Index i = 1; i <= 10; ++i) {
+    f.append_synced(entries(1, i, i));
+    f.env.advance_ms(20);
+  }
+  CHECK(f.disk().calls(SimDisk::Op::kWrite) == writes + 10);
+  f.env.advance_ms(1000);
+  CHECK(f.disk().calls(SimDisk::Op::kWrite) == writes + 11);
 }
 
 TEST_CASE("a clean stop marks the end for good", "[wal]") {
@@ -206,6 +221,7 @@ TEST_CASE("a segment that cannot be retired ends the loop, and is no damage", "[
   f.disk().fail(SimDisk::Op::kSyncDir, 1, Code::kIoError);
   f.loop->release(50, 50);
   f.env.run_until_idle();
+  CHECK(f.told.text.ends_with("failed: io_error\n"));
   CHECK(f.segment_files().size() == 3);
   CHECK(f.loop->close().code() == Code::kIoError);
   f.stop();
@@ -215,4 +231,3 @@ TEST_CASE("a segment that cannot be retired ends the loop, and is no damage", "[
 
 }  // namespace
 }  // namespace quorate::wal::test
-  CHECK(f.told.text.ends_with("failed: io_error\n"));
