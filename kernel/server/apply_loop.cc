@@ -107,6 +107,7 @@ void ApplyLoop::on_turn(std::vector<ApplyEvent>& events) {
   if (failed_) return deliver(completions_);
 
   const bool more = !installing_ && apply_backlog(start);
+  if (failed_) return deliver(completions_);  // its batch is open for ever
   if (!more) caught_up_ns_ = parts_.clock->now_ns();
   loaded_->lessor.settle(start);
   answer_released_keep_alives();
