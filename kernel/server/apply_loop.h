@@ -157,8 +157,8 @@ class ApplyOutput {
 class ApplyObserver {
  public:
   virtual ~ApplyObserver() = default;
-  // status: what a caller is told. store: with what the entry changed; the entry's own changes() are
-  // the last ones.
+  // status: what a caller is told. store: with what the entry changed; the entry's own changes()
+  // are the last ones.
   virtual void applied(const raft::Entry& entry, const Status& status,
                        const mvcc::Store& store) = 0;
   // A snapshot took the place of everything.

@@ -34,9 +34,9 @@ std::vector<raft::Entry> puts(raft::Index first, raft::Index last) {
   return entries;
 }
 
-class Member : public ApplyOutput {
+class InstalledMember : public ApplyOutput {
  public:
-  Member() {
+  InstalledMember() {
     executor = env.make_executor("apply");
     pool = env.make_pool("reader", 1);
     engine = open(disk_, 1);
@@ -51,7 +51,7 @@ class Member : public ApplyOutput {
                                                         .logger = {}},
                                        load(engine, 0));
   }
-  ~Member() override {
+  ~InstalledMember() override {
     pool.reset();
     executor.reset();
     loop->close_streams();
@@ -171,7 +171,7 @@ class Member : public ApplyOutput {
   void ask_state_hashes(const CorruptionCheck::Round&) override {}
 
   static quorate_status on_watch(void* user, const quorate_watch_item* items, size_t count) {
-    auto* member = static_cast<Member*>(user);
+    auto* member = static_cast<InstalledMember*>(user);
     for (size_t i = 0; i < count; ++i) {
       for (uint32_t e = 0; e < items[i].event_count; ++e)
         member->watched.push_back(mod_revision(from_c(items[i].events[e].bytes)));
@@ -207,13 +207,13 @@ class Member : public ApplyOutput {
 
 // A store at index 20, revision 21.
 std::shared_ptr<const TestEngineDisk::Buckets> snapshot_content() {
-  Member leader;
+  InstalledMember leader;
   leader.apply(puts(1, 20));
   return leader.content();
 }
 
 TEST_CASE("after an installation everything is the snapshot's", "[install]") {
-  Member member;
+  InstalledMember member;
   member.apply(puts(1, 5));
   CHECK(member.value() == "v5");
   member.install(snapshot_content());
@@ -229,7 +229,7 @@ TEST_CASE("after an installation everything is the snapshot's", "[install]") {
 
 TEST_CASE("entries behind the snapshot wait for its installation; those before it are dropped",
           "[install]") {
-  Member member;
+  InstalledMember member;
   member.apply(puts(1, 5));
   const auto content = snapshot_content();
   member.loop->post(Committed{puts(6, 10)});
@@ -251,7 +251,7 @@ TEST_CASE("entries behind the snapshot wait for its installation; those before i
 }
 
 TEST_CASE("a read that began before ends on the old store, which then goes", "[install]") {
-  Member member;
+  InstalledMember member;
   member.apply(puts(1, 5));
   member.content();
   bool closed = false;
@@ -271,7 +271,7 @@ TEST_CASE("a read that began before ends on the old store, which then goes", "[i
 }
 
 TEST_CASE("without readers the old store goes with the installation", "[install]") {
-  Member member;
+  InstalledMember member;
   member.apply(puts(1, 5));
   member.content();
   bool closed = false;
@@ -283,7 +283,7 @@ TEST_CASE("without readers the old store goes with the installation", "[install]
 TEST_CASE("a watcher is told what the snapshot skipped, once and in order", "[install]") {
   for (const int64_t start : {0, 1, 3, 30}) {
     CAPTURE(start);
-    Member member;
+    InstalledMember member;
     member.apply(puts(1, 5));
     member.watch(start);
     member.install(snapshot_content());
@@ -299,11 +299,11 @@ TEST_CASE("a watcher is told what the snapshot skipped, once and in order", "[in
 
 TEST_CASE("a watcher whose next revision is compacted in the snapshot is closed with that",
           "[install]") {
-  Member leader;
+  InstalledMember leader;
   std::vector<raft::Entry> entries = puts(1, 19);
   entries.push_back(entry(20, compact_request(15)));
   leader.apply(entries);
-  Member member;
+  InstalledMember member;
   member.apply(puts(1, 5));
   member.watch(0);
   member.install(leader.content());
@@ -313,7 +313,7 @@ TEST_CASE("a watcher whose next revision is compacted in the snapshot is closed 
 }
 
 TEST_CASE("what was frozen before and is written late does not touch the new store", "[install]") {
-  Member member;
+  InstalledMember member;
   member.apply(puts(1, 5));
   member.holds_freezes = true;
   member.env.advance_ms(200);
@@ -327,12 +327,12 @@ TEST_CASE("what was frozen before and is written late does not touch the new sto
 }
 
 TEST_CASE("alarms of the snapshot are raised here too", "[install]") {
-  Member leader;
+  InstalledMember leader;
   std::vector<raft::Entry> entries = puts(1, 19);
   entries.push_back({1, 20, raft::EntryType::kNormal,
                      encode_raise_alarm(9, static_cast<int32_t>(cluster::AlarmType::kNoSpace))});
   leader.apply(entries);
-  Member member;
+  InstalledMember member;
   member.install(leader.content());
   CHECK(member.state.alarms.load() == QUORATE_ALARM_NOSPACE);
   // The chain is the new one: a put is refused from the next entry on.
@@ -342,12 +342,12 @@ TEST_CASE("alarms of the snapshot are raised here too", "[install]") {
 
 TEST_CASE("leases of the snapshot are here, and a member that leads meanwhile keeps them",
           "[install]") {
-  Member leader;
+  InstalledMember leader;
   std::vector<raft::Entry> entries = puts(1, 18);
   entries.push_back(entry(19, grant_request(10, 77)));
   entries.push_back(entry(20, put_request("leased", "v", 77)));
   leader.apply(entries);
-  Member member;
+  InstalledMember member;
   member.loop->post(LeadershipStarted{1, 1});
   member.install(leader.content());
   member.apply({entry(21, put_request("leased", "w", 77))});
@@ -357,7 +357,7 @@ TEST_CASE("leases of the snapshot are here, and a member that leads meanwhile ke
 }
 
 TEST_CASE("a snapshot that cannot be loaded stops the member with its sentence", "[install]") {
-  Member member;
+  InstalledMember member;
   member.loop->post(InstallSnapshot{{1, 20}});
   member.env.run_until_idle();
   member.loop->post(SnapshotLoaded{Status(Code::kCorrupt, "a record is bad"), nullptr, nullptr});
