@@ -17,7 +17,7 @@ Job::Next LogLoadJob::step() {
   // the log begins with the window it cannot be had, and a snapshot goes instead.
   const raft::Index first = window_.first > 1 ? window_.first - 1 : 1;
   Result<std::vector<raft::Entry>> entries =
-      wal::read_window(*files_, wal_dir_, first, window_.bytes_max);
+      wal::read_window(*files_, wal_dir_, head_, first, window_.bytes_max);
   if (!entries && entries.error().code() != Code::kCompacted) {
     damaged_(entries.error());
     return Next::kDone;

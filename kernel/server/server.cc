@@ -359,9 +359,11 @@ void Server::questions_refused(std::vector<Question> questions, Code code) {
 }
 
 void Server::load(const raft::LogWindow& window) {
-  pool_->submit(std::make_unique<LogLoadJob>(&env_.files(), wal_dir(config_), window,
-                                             state_.member_id, raft_loop_.get(),
-                                             [this](const Status& status) { fail(status); }));
+  wal_loop_->post(wal::HeadRequest{[this, window](const wal::LogHead& head) {
+    pool_->submit(std::make_unique<LogLoadJob>(&env_.files(), wal_dir(config_), head, window,
+                                               state_.member_id, raft_loop_.get(),
+                                               [this](const Status& status) { fail(status); }));
+  }});
 }
 
 void Server::log_needed(raft::Index index) {

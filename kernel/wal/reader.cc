@@ -38,6 +38,7 @@ class Window final : public RecordSink {
 
   // What was written took the first entry off the log: a snapshot, or another entry before it.
   bool was_cut() const { return cut_ && entries_.empty(); }
+  bool empty() const { return entries_.empty(); }
   uint64_t bytes() const {
     uint64_t bytes = 0;
     for (const raft::Entry& entry : entries_) bytes += entry.payload.size();
@@ -67,11 +68,11 @@ class Window final : public RecordSink {
 
 // A sealed segment's header names what the one before it holds, so headers alone tell where to
 // look.
-Result<std::vector<Sealed>> list_sealed(FileSystem& files, const std::string& dir) {
+Result<std::vector<Sealed>> list_sealed(FileSystem& files, const std::string& dir, uint64_t head) {
   const Result<std::vector<uint64_t>> numbers = list_segments(files, dir);
   QUORATE_TRY(numbers.status());
   std::vector<Sealed> sealed;
-  for (size_t i = 1; i < numbers->size(); ++i) {
+  for (size_t i = 1; i < numbers->size() && (*numbers)[i] <= head; ++i) {
     const std::string path = dir + "/" + segment_name((*numbers)[i]);
     Result<std::unique_ptr<File>> file = files.open(path, OpenMode::kRead);
     QUORATE_TRY(file.status());
@@ -92,9 +93,9 @@ Status read_sealed(FileSystem& files, const std::string& path, Window& window) {
   return Status();
 }
 
-Result<std::vector<raft::Entry>> read(FileSystem& files, const std::string& dir, raft::Index first,
-                                      uint64_t bytes_max) {
-  const Result<std::vector<Sealed>> listed = list_sealed(files, dir);
+Result<std::vector<raft::Entry>> read(FileSystem& files, const std::string& dir,
+                                      const LogHead& head, raft::Index first, uint64_t bytes_max) {
+  const Result<std::vector<Sealed>> listed = list_sealed(files, dir, head.segment);
   QUORATE_TRY(listed.status());
   const std::vector<Sealed>& sealed = *listed;
   // The valid version of a committed entry is the last one written, and those of the entries that
@@ -110,12 +111,13 @@ Result<std::vector<raft::Entry>> read(FileSystem& files, const std::string& dir,
   for (; next < sealed.size() && window.bytes() < bytes_max; ++next)
     QUORATE_TRY(read_sealed(files, dir + "/" + segment_name(sealed[next].number), window));
   if (window.was_cut()) return absent;
-  raft::Index end = ~raft::Index{0};
-  for (; next < sealed.size(); ++next) end = std::min(end, sealed[next].written.first);
-  std::vector<raft::Entry> entries = window.take(end, bytes_max);
-  if (entries.empty())
+  if (window.empty())
     return Status(Code::kCorrupt, "entry " + std::to_string(first) + " is not in " + dir + "/" +
                                       segment_name(sealed[at - 1].number) + ", which wrote it");
+  raft::Index end = head.first;
+  for (; next < sealed.size(); ++next) end = std::min(end, sealed[next].written.first);
+  std::vector<raft::Entry> entries = window.take(end, bytes_max);
+  if (entries.empty()) return absent;
   return entries;
 }
 
@@ -126,11 +128,12 @@ bool still_there(FileSystem& files, const std::string& dir, uint64_t oldest) {
 }  // namespace
 
 Result<std::vector<raft::Entry>> read_window(FileSystem& files, const std::string& dir,
-                                             raft::Index first, uint64_t bytes_max) {
+                                             const LogHead& head, raft::Index first,
+                                             uint64_t bytes_max) {
   const Result<std::vector<uint64_t>> before = list_segments(files, dir);
   QUORATE_TRY(before.status());
   if (before->empty()) return Status(Code::kCompacted, dir + " holds no segment");
-  Result<std::vector<raft::Entry>> entries = read(files, dir, first, bytes_max);
+  Result<std::vector<raft::Entry>> entries = read(files, dir, head, first, bytes_max);
   // A file that was released meanwhile may have been overwritten while it was read.
   if (!entries && !still_there(files, dir, before->front()))
     return Status(Code::kCompacted, "segments of " + dir + " were released while they were read");

@@ -24,6 +24,7 @@
 #include "env/env.h"
 #include "raft/raw_node.h"
 #include "wal/batch.h"
+#include "wal/reader.h"
 #include "wal/segment.h"
 
 namespace quorate::wal {
@@ -108,6 +109,10 @@ class Wal : private raft::DurableSource {
   // A path for a spare that no other has had.
   std::string next_spare_path();
 
+  LogHead head() const {
+    const IndexRange& written = segments_.back().written;
+    return {segments_.back().number, written.empty() ? ~raft::Index{0} : written.first};
+  }
   // The error that ended it; OK while it works.
   const Status& status() const { return status_; }
   // The last entry, queued ones included.

@@ -75,6 +75,8 @@ void WalLoop::on_turn(std::vector<WalEvent>& events) {
   if (failed_) return;
   sync_and_tell();
   if (failed_) return;
+  for (const HeadRequest& request : head_requests_) request.answer(wal_->head());
+  head_requests_.clear();
   retire_next();
   make_spares();
   mark_if_idle(!events.empty());

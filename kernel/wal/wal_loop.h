@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -39,6 +40,10 @@ struct ReleaseRequest {
   raft::Index durable = 0;
   raft::Index needed = 0;
 };
+// Asks where the log is being written, as of all that was posted before.
+struct HeadRequest {
+  std::function<void(const LogHead&)> answer;  // on the WAL loop; must only post
+};
 // What a pool job came to: a file that may serve as a spare, none (it was removed), or an error.
 struct SpareMade {
   Result<std::optional<Spare>> spare;
@@ -47,7 +52,7 @@ struct SegmentRetired {
   bool for_reuse = false;
   Result<std::optional<Spare>> spare;
 };
-using WalEvent = std::variant<raft::Append, ReleaseRequest, SpareMade, SegmentRetired>;
+using WalEvent = std::variant<raft::Append, ReleaseRequest, HeadRequest, SpareMade, SegmentRetired>;
 
 class WalLoop final : public Loop<WalEvent> {
  public:
@@ -72,6 +77,7 @@ class WalLoop final : public Loop<WalEvent> {
   void on_turn(std::vector<WalEvent>& events) override;
   void take(raft::Append& append);
   void take(const ReleaseRequest& request);
+  void take(HeadRequest& request) { head_requests_.push_back(std::move(request)); }
   void take(SpareMade& made);
   void take(SegmentRetired& retired);
   void add_spare(Result<std::optional<Spare>>& spare);
@@ -90,6 +96,7 @@ class WalLoop final : public Loop<WalEvent> {
 
   std::vector<raft::AppendDone> done_;      // of this turn
   std::vector<raft::HeldReplies> replies_;  // of this turn
+  std::vector<HeadRequest> head_requests_;  // of this turn
   bool failed_ = false;
   Status failure_;
   uint64_t mark_ns_;            // when to mark the end if nothing comes; 0: it is marked

@@ -42,6 +42,9 @@ void Operator::add() {
 void Operator::replace(size_t victim) {
   if (busy_ || stopped_ || cluster_.size() >= kMachinesMax) return;
   if (victim != kNobody && !members_.contains(victim)) return;
+  // Until the last one is there, nobody knows whether it belongs to the cluster.
+  for (const size_t i : members_)
+    if (cluster_.member(i).is_joining()) return;
   busy_ = changed_ = true;
   const size_t machine = cluster_.add_machine();
   const bool learner = !random_.one_in(3);

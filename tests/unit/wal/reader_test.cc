@@ -9,7 +9,7 @@ namespace {
 struct ReaderFixture : Fixture {
   ReaderFixture() { create(); }
   Result<std::vector<raft::Entry>> read(raft::Index first, uint64_t bytes_max = 1 << 20) {
-    return read_window(disk(), options.dir, first, bytes_max);
+    return read_window(disk(), options.dir, wal->head(), first, bytes_max);
   }
   std::string text(raft::Index first, uint64_t bytes_max = 1 << 20) {
     const auto window = read(first, bytes_max);
@@ -75,6 +75,16 @@ TEST_CASE("a snapshot record starts a window anew", "[wal]") {
   f.append_synced(entries(2, 113, 120, 3900));
   CHECK(f.text(102, 1) == "2:102");
   CHECK(f.text(50, 1) == "compacted");
+}
+
+TEST_CASE("what the segment being written wrote anew is not read from an older one", "[wal]") {
+  ReaderFixture f;
+  f.append_synced(entries(1, 1, 14, 3900));  // segment 1
+  f.append_synced(entries(1, 15, 18, 3900));
+  REQUIRE(f.segment_files().size() == 2);
+  f.append_synced(entries(2, 13, 15, 3900));
+  CHECK(f.text(11) == "1:11 1:12");
+  CHECK(f.text(13) == "compacted");
 }
 
 TEST_CASE("what a snapshot took off the log in the segment that wrote it is gone", "[wal]") {
