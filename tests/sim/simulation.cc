@@ -270,6 +270,9 @@ class Simulation final : private Cluster {
       members_[i]->crash(random_.next());  // the power went while it started
       return start_after(i, 500 * kMs);
     }
+    if (options_.trace)
+      fmt::print(stderr, "{:>9.3f} ms  member {} refused to start: {}\n",
+                 static_cast<double>(now()) / 1e6, i, status.to_string());
     if (!excused && !may_refuse(i, status))
       verdicts_.add(Checker::kMember, now(),
                     fmt::format("member {} refused to start: {}", i, status.to_string()));
@@ -327,7 +330,8 @@ class Simulation final : private Cluster {
         start_after(a, fault.ns);
         break;
       case FaultKind::kCrashAtCall:
-        if (!member.runs()) break;
+        // One that is gone is taken away once whoever runs the world on by himself has ended.
+        if (!member.runs() || member.machine.is_gone()) break;
         at_call_ns_[a] = fault.ns;
         member.machine.disk().stop_after(fault.number + 1);
         break;
@@ -497,6 +501,13 @@ class Simulation final : private Cluster {
       return late("to say so", what_is_left());
   }
   void late(const char* what, const std::string& why) {
+    if (options_.trace) {
+      for (const auto& member : members_)
+        fmt::print(stderr,
+                   "member {}: runs {} ready {} gone {} stopping {} starting {} failure {}\n",
+                   member->number(), member->runs(), member->is_ready(), member->machine.is_gone(),
+                   member->stopping(), member->starting(), member->failure().to_string());
+    }
     if (verdicts_.clean())
       verdicts_.add(Checker::kLiveness, now(),
                     fmt::format("the healed cluster takes too long {}: {}", what, why));
