@@ -14,7 +14,7 @@ Code SnapshotInbox::begin(uint64_t stream, const SnapshotHead& head) {
   if (closed_) return Code::kStopped;
   switch (phase_) {
     case Phase::kFree:
-      if (waiting_ != 0 && waiting_ != stream) return Code::kUnavailable;
+      // Whoever waited may have lost its sender, and then nobody says so: it holds no place.
       phase_ = Phase::kOpen;
       stream_ = stream;
       head_ = head;

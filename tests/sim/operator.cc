@@ -140,10 +140,18 @@ void Operator::settle(std::function<void()> done) {
         for (const auto& member : reader.root<schema::Response>().getCluster().getMembers())
           for (const auto& url : member.getPeerUrls()) urls.insert(url.cStr());
         for (size_t i = 0; i < cluster_.size(); ++i) {
-          if (urls.contains(SimMember::url_of(i)))
-            cluster_.start(i);
-          else
+          if (!urls.contains(SimMember::url_of(i))) {
             cluster_.retire(i);
+            continue;
+          }
+          if (cluster_.member(i).is_joining()) {
+            auto& names = cluster_.member(i).config.initial_cluster;
+            names.clear();
+            for (size_t j = 0; j < cluster_.size(); ++j)
+              if (urls.contains(SimMember::url_of(j)))
+                names.push_back({SimMember::name_of(j), {SimMember::url_of(j)}});
+          }
+          cluster_.start(i);
         }
         if (done) done();
         // A change that was asked for before may take effect only now.

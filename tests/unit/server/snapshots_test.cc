@@ -549,5 +549,16 @@ TEST_CASE("a stop ends the streams that go out and the one that comes in", "[sna
   CHECK_FALSE(two.receiver.exists("00000001"));
 }
 
+TEST_CASE("a stream that waits and is never heard of again holds no place", "[snapshots]") {
+  SnapshotInbox inbox;
+  SnapshotHead head;
+  head.term = 2;
+  REQUIRE(inbox.begin(1, head) == Code::kOk);
+  REQUIRE(inbox.begin(2, head) == Code::kBusy);
+  REQUIRE(inbox.take().given_up);
+  CHECK(inbox.release() == 2);
+  CHECK(inbox.begin(3, head) == Code::kOk);
+}
+
 }  // namespace
 }  // namespace quorate::server
