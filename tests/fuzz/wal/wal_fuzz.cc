@@ -56,8 +56,8 @@ void open_and_go_on(const std::string& segment) {
   QUORATE_CHECK(Wal::open(env, options, {}, again).has_value(), "an accepted log opens only once");
   QUORATE_CHECK(again.log.previous == found.log.previous, "the base moved");
   QUORATE_CHECK(again.log.entries.size() == found.log.entries.size() + 1, "an entry came or went");
-  static_cast<void>(read_window(env.files(), options.dir, {~uint64_t{0}},
-                                found.log.previous.index + 1, 1 << 20));
+  static_cast<void>(
+      read_window(env.files(), options.dir, {~uint64_t{0}}, found.log.previous.index + 1, 1 << 20));
 }
 
 std::string segment_of_body(Slice body) {
