@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "support/test_plugin.h"
+
 namespace quorate::sim {
 namespace {
 
@@ -79,8 +81,7 @@ struct EngineTable {
 
   static quorate_status open(const quorate_backend_options* options, quorate_backend** out,
                              quorate_error* error) {
-    auto* engines =
-        reinterpret_cast<SimEngines*>(std::strtoull(options->options[0].value, nullptr, 10));
+    auto* engines = test::object_at<SimEngines>(options->options);
     const Result<SimEngines::Instance*> found = engines->find(options->dir);
     if (!found) return say(found.error(), error);
     SimEngines::Instance* const instance = *found;
@@ -172,32 +173,15 @@ struct EngineTable {
             stats,
             get_extension};
   }
-  template <uint32_t kCapabilities>
-  static const quorate_plugin& plugin() {
-    static const quorate_backend_factory factory = table(kCapabilities);
-    static const quorate_option_spec spec = {"engines", nullptr, "the simulated machine's",
-                                             QUORATE_OPTION_STRING, QUORATE_OPTION_REQUIRED};
-    static const quorate_plugin plugin = {
-        sizeof(quorate_plugin),
-        QUORATE_ABI_MAJOR,
-        QUORATE_ABI_MINOR,
-        "org.quorate.backend.sim",
-        "1",
-        [](const quorate_host*, quorate_error*) -> quorate_status { return QUORATE_OK; },
-        [] {},
-        [](const char* id) -> const void* {
-          return Slice(id) == QUORATE_BACKEND_FACTORY ? &factory : nullptr;
-        },
-        [](const char*, uint32_t* count) -> const quorate_option_spec* {
-          *count = 1;
-          return &spec;
-        }};
-    return plugin;
-  }
+  static constexpr char kId[] = "org.quorate.backend.sim";
 };
 
+constexpr quorate_backend_factory kDurable = EngineTable::table(QUORATE_BACKEND_DURABLE);
+constexpr quorate_backend_factory kVolatile = EngineTable::table(0);
+
 const quorate_plugin& SimEngines::plugin(bool durable) {
-  return durable ? EngineTable::plugin<QUORATE_BACKEND_DURABLE>() : EngineTable::plugin<0>();
+  return durable ? test::test_plugin<kDurable>(EngineTable::kId, "engines")
+                 : test::test_plugin<kVolatile>(EngineTable::kId, "engines");
 }
 
 }  // namespace quorate::sim

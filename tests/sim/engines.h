@@ -16,6 +16,7 @@
 #include "plugin/backend.h"
 #include "quorate/plugin.h"
 #include "support/sim_disk.h"
+#include "support/test_plugin.h"
 
 namespace quorate::sim {
 
@@ -29,7 +30,7 @@ class SimEngines {
 
   // "backend_sim": its option "engines" is the address().
   static const quorate_plugin& plugin(bool durable);
-  std::string address() const { return std::to_string(reinterpret_cast<uintptr_t>(this)); }
+  std::string address() const { return test::address_of(this); }
 
   // The next write fails with this and changes nothing.
   void fail_next_write(quorate_status code) { fail_write_ = code; }

@@ -23,7 +23,7 @@ SimMember::SimMember(const Parts& parts, size_t number, uint64_t seed)
   config.data_dir = "/data/" + config.name;
   config.backend = {"sim", {{"engines", engines.address()}}};
   config.transport = {"sim", {{"network", parts.network->address()}}};
-  config.frontends = {{"sim", {{"member", std::to_string(reinterpret_cast<uintptr_t>(this))}}}};
+  config.frontends = {{"sim", {{"owner", test::address_of(this)}}}};
   config.listen_peer_urls = config.advertise_peer_urls = {url_of(number)};
   config.advertise_client_urls = {"http://client." + config.name};
   static_cast<void>(machine.disk().create_dir("/data"));
@@ -38,13 +38,13 @@ SimMember::~SimMember() {
 
 Status SimMember::start() {
   ++process_;
-  ready_ = removed_ = dying_ = false;
+  ready_ = dying_ = false;
   failure_ = Status();
   parts_.oracle->started(number_);
   const std::vector<plugin::StaticPlugin> plugins = {
       {"backend_sim", &SimEngines::plugin(parts_.durable_engine)},
       {"transport_sim", &test::SimNetwork::plugin()},
-      {"frontend_sim", &frontend()}};
+      {"frontend_sim", &test::services_plugin<SimMember>()}};
   loader_ = std::make_unique<plugin::PluginLoader>("/nowhere", plugins, parts_.logger);
   starting_ = true;  // a joiner asks others, which runs the world on
   auto started = server::Server::start(machine, config, *loader_, this, parts_.logger);
@@ -209,44 +209,6 @@ quorate_status SimMember::on_watch(void* user, const quorate_watch_item* items, 
     watch->sink->ended();
   }
   return QUORATE_OK;
-}
-
-// ---------------------------------------------------------------- the front-end
-
-const quorate_plugin& SimMember::frontend() {
-  static const quorate_frontend_factory factory = {
-      sizeof(quorate_frontend_factory),
-      0,
-      [](const quorate_frontend_options* options, const quorate_services* services,
-         quorate_frontend** out, quorate_error*) -> quorate_status {
-        auto* member =
-            reinterpret_cast<SimMember*>(std::strtoull(options->options[0].value, nullptr, 10));
-        member->services_ = services;
-        *out = reinterpret_cast<quorate_frontend*>(member);
-        return QUORATE_OK;
-      },
-      [](quorate_frontend*, quorate_error*) -> quorate_status { return QUORATE_OK; },
-      [](quorate_frontend*, uint64_t) {},
-      [](quorate_frontend*) {},
-      [](quorate_frontend*, const char*) -> const void* { return nullptr; }};
-  static const quorate_option_spec spec = {"member", nullptr, "the simulated member",
-                                           QUORATE_OPTION_STRING, QUORATE_OPTION_REQUIRED};
-  static const quorate_plugin plugin = {
-      sizeof(quorate_plugin),
-      QUORATE_ABI_MAJOR,
-      QUORATE_ABI_MINOR,
-      "org.quorate.frontend.sim",
-      "1",
-      [](const quorate_host*, quorate_error*) -> quorate_status { return QUORATE_OK; },
-      [] {},
-      [](const char* id) -> const void* {
-        return Slice(id) == QUORATE_FRONTEND_FACTORY ? &factory : nullptr;
-      },
-      [](const char*, uint32_t* count) -> const quorate_option_spec* {
-        *count = 1;
-        return &spec;
-      }};
-  return plugin;
 }
 
 }  // namespace quorate::sim

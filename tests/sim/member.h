@@ -18,6 +18,7 @@
 #include "sim/timers.h"
 #include "support/sim_network.h"
 #include "support/test_machine.h"
+#include "support/test_plugin.h"
 
 namespace quorate::sim {
 
@@ -73,7 +74,6 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   bool runs() const { return server_ != nullptr; }
   bool is_ready() const { return runs() && ready_; }
   bool stopping() const { return stopping_; }
-  bool was_removed() const { return removed_; }
   // Why its process cannot go on; OK: it can.
   const Status& failure() const { return failure_; }
   // A fault was injected that may make this process fail, or the next one refuse to start.
@@ -91,6 +91,9 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   void progress(uint64_t stream) { services_->watch_progress(services_->ctx, stream); }
   void resume(uint64_t stream) { services_->watch_resume(services_->ctx, stream); }
   void close_watch(uint64_t stream);
+
+  // The front-end's.
+  void take_services(const quorate_services* services) { services_ = services; }
 
   const server::MemberState& state() const { return server_->state(); }
   server::Server& server() { return *server_; }
@@ -116,7 +119,7 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   };
   void ready() override { ready_ = was_ready_ = true; }
   void failed(const Status& status) override;
-  void removed() override { removed_ = true; }
+  void removed() override {}
   server::ApplyObserver* apply_observer() override { return this; }
   void applied(const raft::Entry& entry, const Status& status, const mvcc::Store& store) override;
   void installed(const mvcc::Store& store) override;
@@ -125,7 +128,6 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
 
   static void on_done(void* sink, const quorate_completion* items, size_t count);
   static quorate_status on_watch(void* user, const quorate_watch_item* items, size_t count);
-  static const quorate_plugin& frontend();
 
   const Parts parts_;
   const size_t number_;
@@ -135,7 +137,7 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   uint64_t process_ = 0;
   uint64_t id_ = 0;
   bool was_ready_ = false, starting_ = false;
-  bool ready_ = false, removed_ = false, stopping_ = false, dying_ = false;
+  bool ready_ = false, stopping_ = false, dying_ = false;
   bool failure_expected_ = false, disk_full_ = false;
   Status failure_;
   std::map<uint64_t, std::shared_ptr<Call>> calls_;

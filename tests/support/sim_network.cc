@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/sim_network.h"
 
-#include <cstdlib>
 #include <string_view>
 #include <vector>
 
 #include "base/crc32c.h"
+#include "support/test_plugin.h"
 
 namespace quorate::test {
 namespace {
@@ -282,8 +282,7 @@ struct SimTable {
   static quorate_status create(const quorate_transport_options* options,
                                const quorate_receiver* receiver, quorate_transport** out,
                                quorate_error*) {
-    auto* network =
-        reinterpret_cast<SimNetwork*>(std::strtoull(options->options[0].value, nullptr, 10));
+    auto* network = object_at<SimNetwork>(options->options);
     auto node = std::make_unique<Node>();
     node->network = network;
     node->serial = network->next_serial_++;
@@ -517,41 +516,24 @@ struct SimTable {
 };
 
 const quorate_plugin& SimNetwork::plugin() {
-  static const quorate_transport_factory factory = {sizeof(quorate_transport_factory),
-                                                    0,
-                                                    SimTable::create,
-                                                    SimTable::stop,
-                                                    SimTable::destroy,
-                                                    SimTable::listen,
-                                                    SimTable::set_self,
-                                                    SimTable::set_peer,
-                                                    SimTable::remove_peer,
-                                                    SimTable::send,
-                                                    SimTable::call,
-                                                    SimTable::reply,
-                                                    SimTable::stream_open,
-                                                    SimTable::stream_write,
-                                                    SimTable::stream_finish,
-                                                    SimTable::on_snapshot,
-                                                    SimTable::get_extension};
-  static const quorate_option_spec spec = {"network", nullptr, "the test's", QUORATE_OPTION_STRING,
-                                           QUORATE_OPTION_REQUIRED};
-  static const quorate_plugin plugin = {
-      sizeof(quorate_plugin),
-      QUORATE_ABI_MAJOR,
-      QUORATE_ABI_MINOR,
-      "org.quorate.transport.sim",
-      "1",
-      [](const quorate_host*, quorate_error*) -> quorate_status { return QUORATE_OK; },
-      [] {},
-      [](const char* id) -> const void* {
-        return std::string_view(id) == QUORATE_TRANSPORT_FACTORY ? &factory : nullptr;
-      },
-      [](const char*, uint32_t* count) -> const quorate_option_spec* {
-        *count = 1;
-        return &spec;
-      }};
-  return plugin;
+  static constexpr quorate_transport_factory factory = {sizeof(quorate_transport_factory),
+                                                        0,
+                                                        SimTable::create,
+                                                        SimTable::stop,
+                                                        SimTable::destroy,
+                                                        SimTable::listen,
+                                                        SimTable::set_self,
+                                                        SimTable::set_peer,
+                                                        SimTable::remove_peer,
+                                                        SimTable::send,
+                                                        SimTable::call,
+                                                        SimTable::reply,
+                                                        SimTable::stream_open,
+                                                        SimTable::stream_write,
+                                                        SimTable::stream_finish,
+                                                        SimTable::on_snapshot,
+                                                        SimTable::get_extension};
+  return test_plugin<factory>("org.quorate.transport.sim", "network");
 }
 
 }  // namespace quorate::test

@@ -21,6 +21,7 @@
 #include "quorate/plugin.h"
 #include "quorate/transport.h"
 #include "support/test_env.h"
+#include "support/test_plugin.h"
 
 namespace quorate::test {
 
@@ -31,7 +32,7 @@ class SimNetwork {
 
   static const quorate_plugin& plugin();
   // The value of the transport's option "network".
-  std::string address() const { return std::to_string(reinterpret_cast<uintptr_t>(this)); }
+  std::string address() const { return address_of(this); }
 
   // By URL, as the servers listen.
   void cut(const std::string& from, const std::string& to) { cut_.insert({from, to}); }

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -25,6 +24,7 @@
 #include "support/temp_dir.h"
 #include "support/test_env.h"
 #include "support/test_machine.h"
+#include "support/test_plugin.h"
 
 extern "C" const quorate_plugin* quorate_static_backend_memory(void);
 
@@ -89,7 +89,7 @@ class TestMember : private server::ServerEvents {
     std::vector<plugin::StaticPlugin> plugins = {
         {"backend_memory", quorate_static_backend_memory()},
         {"transport_sim", &SimNetwork::plugin()},
-        {"frontend_test", &plugin()}};
+        {"frontend_test", &services_plugin<TestMember>()}};
     plugins.insert(plugins.end(), more_plugins.begin(), more_plugins.end());
     loader_ = std::make_unique<plugin::PluginLoader>("/nowhere", plugins, Logger());
     auto started = server::Server::start(machine, config, *loader_, this, Logger());
@@ -179,6 +179,7 @@ class TestMember : private server::ServerEvents {
     return pull;
   }
   const quorate_services* services() const { return services_; }
+  void take_services(const quorate_services* services) { services_ = services; }
 
   const std::unique_ptr<TestEnv> own_world_;
   TestEnv& env;
@@ -230,51 +231,9 @@ class TestMember : private server::ServerEvents {
     config.data_dir = directory_.path();
     config.wal_segment_bytes = 4 << 20;  // a simulated disk holds its files in memory
     config.backend.name = "memory";
-    config.frontends = {{"test", {{"harness", address(this)}}}};
+    config.frontends = {{"test", {{"owner", address_of(this)}}}};
     config.advertise_client_urls = {"http://127.0.0.1:2379"};
   }
-  static std::string address(TestMember* member) {
-    return std::to_string(reinterpret_cast<uintptr_t>(member));
-  }
-  // The front-end: it only tells the test what services it was given.
-  static quorate_status create(const quorate_frontend_options* options,
-                               const quorate_services* services, quorate_frontend** out,
-                               quorate_error*) {
-    auto* member =
-        reinterpret_cast<TestMember*>(std::strtoull(options->options[0].value, nullptr, 10));
-    member->services_ = services;
-    *out = reinterpret_cast<quorate_frontend*>(member);
-    return QUORATE_OK;
-  }
-  static const quorate_plugin& plugin() {
-    static const quorate_frontend_factory factory = {
-        sizeof(quorate_frontend_factory),
-        0,
-        create,
-        [](quorate_frontend*, quorate_error*) -> quorate_status { return QUORATE_OK; },
-        [](quorate_frontend*, uint64_t) {},
-        [](quorate_frontend*) {},
-        [](quorate_frontend*, const char*) -> const void* { return nullptr; }};
-    static const quorate_option_spec spec = {"harness", nullptr, "the test", QUORATE_OPTION_STRING,
-                                             QUORATE_OPTION_REQUIRED};
-    static const quorate_plugin plugin = {
-        sizeof(quorate_plugin),
-        QUORATE_ABI_MAJOR,
-        QUORATE_ABI_MINOR,
-        "org.quorate.frontend.test",
-        "1",
-        [](const quorate_host*, quorate_error*) -> quorate_status { return QUORATE_OK; },
-        [] {},
-        [](const char* id) -> const void* {
-          return Slice(id) == QUORATE_FRONTEND_FACTORY ? &factory : nullptr;
-        },
-        [](const char*, uint32_t* count) -> const quorate_option_spec* {
-          *count = 1;
-          return &spec;
-        }};
-    return plugin;
-  }
-
   const TempDir directory_;
   const quorate_services* services_ = nullptr;
   std::vector<std::shared_ptr<Answer>> answers_;
