@@ -74,25 +74,25 @@ void Operator::join(size_t machine, uint64_t id, bool learner, size_t victim) {
     joiner.config.initial_cluster.push_back({SimMember::name_of(i), {SimMember::url_of(i)}});
   cluster_.start(machine);
   if (learner && id != 0)
-    promote(machine, id, victim, 0);
+    promote(id, victim, 0);
   else
-    joined(machine, victim);
+    joined(victim);
 }
 
-void Operator::promote(size_t machine, uint64_t id, size_t victim, int tries) {
+void Operator::promote(uint64_t id, size_t victim, int tries) {
   timers_.after(kAgainNs, [=, this] {
-    if (tries == kTriesMax || stopped_) return joined(machine, kNobody);
+    if (tries == kTriesMax || stopped_) return joined(kNobody);
     ask(test::request([&](schema::Request::Builder root) { root.initCluster().setPromote(id); }),
         [=, this](const Call& call) {
           if (call.code == Code::kOk)
-            joined(machine, victim);
+            joined(victim);
           else
-            promote(machine, id, victim, tries + 1);
+            promote(id, victim, tries + 1);
         });
   });
 }
 
-void Operator::joined(size_t, size_t victim) {
+void Operator::joined(size_t victim) {
   if (victim == kNobody || stopped_) {
     busy_ = false;
     return;

@@ -41,8 +41,8 @@ class Operator {
   size_t any_member();
   void ask(const Bytes& request, Done done);
   void join(size_t machine, uint64_t id, bool learner, size_t victim);
-  void promote(size_t machine, uint64_t id, size_t victim, int tries);
-  void joined(size_t machine, size_t victim);
+  void promote(uint64_t id, size_t victim, int tries);
+  void joined(size_t victim);
   void remove_now(size_t victim, int tries);
 
   Cluster& cluster_;

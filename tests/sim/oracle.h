@@ -67,7 +67,6 @@ class Oracle {
   struct Member {
     raft::NodeInvariants node;
     raft::Index applied = 0;  // 0: nothing since its start
-    uint64_t raft_seen = 0;
   };
   void note_events(const mvcc::Store& store, bool ends_leases);
   bool note_leases(const raft::Entry& entry, const Status& status);

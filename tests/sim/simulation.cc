@@ -308,10 +308,6 @@ class Simulation final : private Cluster {
     if (members_[i]->runs()) members_[i]->expect_failure();
     members_[i]->set_disk_full(false);
   }
-  template <typename Undo>
-  void undo_after(uint64_t ns, Undo undo) {
-    timers_.after(ns, std::move(undo));
-  }
 
   void inject(size_t number) {
     const Fault& fault = schedule_[number];
@@ -368,23 +364,23 @@ class Simulation final : private Cluster {
       case FaultKind::kLossy:
         network_.lose_one_in(fault.number);
         network_.hold_one_in(fault.number);
-        undo_after(fault.ns, [this] {
+        timers_.after(fault.ns, [this] {
           network_.lose_one_in(0);
           network_.hold_one_in(0);
         });
         break;
       case FaultKind::kRepeating:
         network_.repeat_one_in(fault.number);
-        undo_after(fault.ns, [this] { network_.repeat_one_in(0); });
+        timers_.after(fault.ns, [this] { network_.repeat_one_in(0); });
         break;
       case FaultKind::kSlowNetwork:
         network_.set_delay_ns(200'000, fault.number * kMs);
-        undo_after(fault.ns, [this] { network_.set_delay_ns(200'000, 800'000); });
+        timers_.after(fault.ns, [this] { network_.set_delay_ns(200'000, 800'000); });
         break;
       case FaultKind::kSlowDisk:
         member.machine.set_disk_delay_ns(fault.number * kMs);
-        undo_after(fault.ns,
-                   [this, &member] { member.machine.set_disk_delay_ns(plan_.disk_delay_ns); });
+        timers_.after(fault.ns,
+                      [this, &member] { member.machine.set_disk_delay_ns(plan_.disk_delay_ns); });
         break;
       case FaultKind::kHeldDisk: member.machine.hold_disk_until(now() + fault.ns); break;
       case FaultKind::kSyncFails:
@@ -399,7 +395,7 @@ class Simulation final : private Cluster {
         if (!member.runs()) break;
         member.machine.disk().fill();
         member.set_disk_full(true);
-        undo_after(fault.ns, [this, a] { give_room(a); });
+        timers_.after(fault.ns, [this, a] { give_room(a); });
         break;
       case FaultKind::kEngineFails:
         if (!member.runs()) break;
@@ -408,7 +404,7 @@ class Simulation final : private Cluster {
         break;
       case FaultKind::kSlowMember:
         member.machine.set_turn_ns(fault.number * 1000);
-        undo_after(fault.ns, [&member] { member.machine.set_turn_ns(30'000); });
+        timers_.after(fault.ns, [&member] { member.machine.set_turn_ns(30'000); });
         break;
       case FaultKind::kWallJump:
         member.machine.jump_wall_ms(static_cast<int64_t>(fault.number) - (int64_t{1} << 31));

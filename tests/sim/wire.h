@@ -7,27 +7,16 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/coding.h"
 #include "mvcc/record.h"
 #include "sim/oracle.h"
 
 namespace quorate::sim {
 
-inline std::optional<uint64_t> take_varint(Slice& bytes) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
-    const auto byte = static_cast<uint8_t>(bytes.front());
-    bytes.remove_prefix(1);
-    value |= uint64_t{byte & 0x7fu} << shift;
-    if (byte < 0x80) return value;
-  }
-  return std::nullopt;
-}
-
 inline std::optional<Slice> take_field(Slice& bytes) {
-  const std::optional<uint64_t> size = take_varint(bytes);
-  if (!size || *size > bytes.size()) return std::nullopt;
-  const Slice field = bytes.substr(0, *size);
-  bytes.remove_prefix(*size);
+  uint64_t size = 0;
+  Slice field;
+  if (!take_varint(bytes, size) || !take_bytes(bytes, size, field)) return std::nullopt;
   return field;
 }
 
@@ -62,17 +51,16 @@ struct WireEvent {
 inline std::optional<WireEvent> parse_event(Slice bytes) {
   WireEvent event;
   while (!bytes.empty()) {
-    const std::optional<uint64_t> tag = take_varint(bytes);
-    if (!tag) return std::nullopt;
-    if (*tag == 0x08) {
-      const std::optional<uint64_t> type = take_varint(bytes);
-      if (!type) return std::nullopt;
-      event.tombstone = *type == 1;
+    uint64_t tag = 0, type = 0;
+    if (!take_varint(bytes, tag)) return std::nullopt;
+    if (tag == 0x08) {
+      if (!take_varint(bytes, type)) return std::nullopt;
+      event.tombstone = type == 1;
       continue;
     }
     const std::optional<Slice> field = take_field(bytes);
     if (!field) return std::nullopt;
-    if (*tag != 0x12) continue;
+    if (tag != 0x12) continue;
     std::optional<KeyValue> kv = parse_key_value(*field);
     if (!kv) return std::nullopt;
     event.kv = std::move(*kv);

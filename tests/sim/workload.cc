@@ -474,10 +474,6 @@ std::string Workload::who_waits() const {
   return {};
 }
 
-bool Workload::watchers_have(int64_t revision) const {
-  return what_is_missing(revision).empty();
-}
-
 std::string Workload::what_is_missing(int64_t revision) const {
   for (size_t i = 0; i < watchers_.size(); ++i) {
     const std::optional<int64_t> due = watchers_[i]->due(revision);

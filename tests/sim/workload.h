@@ -49,8 +49,7 @@ class Workload {
   std::string who_waits() const;
   // Each client makes calls until one succeeds; then it is idle.
   void last_round();
-  // All watchers have been told everything up to `revision`.
-  bool watchers_have(int64_t revision) const;
+  // What some watcher has not been told up to `revision`; empty: nothing.
   std::string what_is_missing(int64_t revision) const;
   // Keys of leases that nobody renews any more.
   void stop_renewing() { renewing_ = false; }
@@ -132,7 +131,7 @@ class Workload {
   int64_t next_lease_ = 1;
   int64_t known_revision_ = 1;  // the newest that any answer named
   uint64_t calls_done_ = 0, calls_unknown_ = 0;
-  bool paused_ = false, renewing_ = true, last_round_ = false;
+  bool paused_ = false, renewing_ = true;
 };
 
 // One watch, opened again wherever it ends, that checks what it gets against the oracle.
