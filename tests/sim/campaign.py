@@ -4,12 +4,15 @@
 
 import argparse
 import collections
+import hashlib
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import time
+
+from kept import Kept
 
 CHUNK = 25  # seeds of one process: few enough that their lines fit into a pipe
 
@@ -37,26 +40,16 @@ def chunks(pairs):
 class Campaign:
     def __init__(self, arguments):
         self.arguments = arguments
-        self.state = pathlib.Path(arguments.state)
-        self.state.mkdir(parents=True, exist_ok=True)
-        self.log = self.state / "runs.jsonl"
-        if arguments.again:
-            self.log.unlink(missing_ok=True)
-        self.runs = {}
-        if self.log.exists():
-            for line in self.log.read_text().splitlines():
-                try:
-                    run = json.loads(line)
-                except json.JSONDecodeError:
-                    continue  # cut off when the last campaign was stopped
-                self.runs[(run["engine"], run["seed"])] = run
+        # What one build of the program found says nothing of another.
+        build = hashlib.sha256(pathlib.Path(arguments.program).read_bytes()).hexdigest()[:16]
+        self.kept = Kept(pathlib.Path(arguments.state) / f"runs-{build}.jsonl", arguments.again)
+        self.runs = {(run["engine"], run["seed"]): run for run in self.kept.read()}
         self.known = len(self.runs)
         self.started = time.monotonic()
 
     def add(self, run):
         self.runs[(run["engine"], run["seed"])] = run
-        with self.log.open("a") as log:
-            log.write(json.dumps(run) + "\n")
+        self.kept.add(run)
 
     def start(self, chunk):
         first, last, engine = chunk[0][0], chunk[-1][0], chunk[0][1]

@@ -17,6 +17,8 @@ import sys
 import threading
 import time
 
+from kept import Kept
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATCHES = ROOT / "tests" / "sim" / "planted"
 CHECKERS = ("raft", "entries", "hash", "history", "content", "watch", "lease", "calls", "member",
@@ -197,18 +199,8 @@ class Proof:
     def __init__(self, arguments):
         self.arguments = arguments
         self.state = pathlib.Path(arguments.state).resolve()
-        self.state.mkdir(parents=True, exist_ok=True)
-        self.log = self.state / "found.jsonl"
-        if arguments.again:
-            self.log.unlink(missing_ok=True)
-        self.found = {}
-        if self.log.exists():
-            for line in self.log.read_text().splitlines():
-                try:
-                    result = json.loads(line)
-                except json.JSONDecodeError:
-                    continue  # cut off when the last run was stopped
-                self.found[(result["name"], result["patch"])] = result
+        self.kept = Kept(self.state / "found.jsonl", arguments.again)
+        self.found = {(result["name"], result["patch"]): result for result in self.kept.read()}
         self.tree = Tree(self.state)
 
     @staticmethod
@@ -219,8 +211,7 @@ class Proof:
         name, digest = self.key(patch)
         result = {"name": name, "patch": digest, **result}
         self.found[(name, digest)] = result
-        with self.log.open("a") as log:
-            log.write(json.dumps(result) + "\n")
+        self.kept.add(result)
         return result
 
     def say(self, text):
