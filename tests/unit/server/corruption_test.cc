@@ -327,5 +327,20 @@ TEST_CASE("no false alarm while members compact, crash, lag and install snapshot
   }
 }
 
+TEST_CASE("an entry that cannot be applied ends the member with a sentence", "[corruption]") {
+  TestMember member;
+  member.more_plugins.push_back({"backend_liar", LyingMemory::plugin()});
+  member.config.backend.name = "liar";
+  member.start();
+  member.put("trap", "truth");
+  member.env.advance_ms(1000);  // the engine has it
+  const Fails fails(true);
+  const auto answer = member.send(trap_request());
+  member.env.advance_ms(500);
+  CHECK(member.failure.to_string() ==
+        "internal: the storage engine failed: io_error: liar: get: io_error");
+  CHECK_FALSE(answer->done());
+}
+
 }  // namespace
 }  // namespace quorate::test

@@ -12,12 +12,20 @@
 
 namespace quorate::test {
 
-struct Lies {
+// On while it lives.
+template <typename What>
+struct Switch {
   static inline bool on = false;
-  explicit Lies(bool now) { on = now; }
-  Lies(const Lies&) = delete;
-  Lies& operator=(const Lies&) = delete;
-  ~Lies() { on = false; }
+  explicit Switch(bool now) { on = now; }
+  Switch(const Switch&) = delete;
+  Switch& operator=(const Switch&) = delete;
+  ~Switch() { on = false; }
+};
+struct Lies : Switch<Lies> {
+  using Switch::Switch;
+};
+struct Fails : Switch<Fails> {  // get() fails
+  using Switch::Switch;
 };
 
 // lie: what is read instead; of the same size.
@@ -49,6 +57,7 @@ class LyingEngine {
   }
   static quorate_status get(quorate_read* read, uint32_t bucket, quorate_slice key,
                             quorate_slice* value, quorate_error* error) {
+    if (Fails::on) return QUORATE_IO_ERROR;
     const quorate_status status = honest()->get(read, bucket, key, value, error);
     if (status != QUORATE_OK || !Lies::on) return status;
     static thread_local std::string changed;
