@@ -23,7 +23,6 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
 
 // A leader's death shows at once when its connections are reset; not all of its followers shall
 // campaign in the same moment.
-constexpr int kForwardedCountBits = 40;
 constexpr uint64_t kHasteNsMin = 10'000'000;
 constexpr uint64_t kHasteNsMax = 60'000'000;
 
@@ -128,10 +127,9 @@ void RaftLoop::take(PeerMessages& event) {
   peer_bytes_.fetch_sub(event.bytes, std::memory_order_relaxed);
 }
 
-// Numbers are a start by chance in the upper part and a count in the lower, as those of requests.
 bool RaftLoop::is_repeated(const raft::Message& message) {
   if (message.type != raft::MessageType::kMsgProp || message.context == 0) return false;
-  constexpr uint64_t kCount = (uint64_t{1} << kForwardedCountBits) - 1;
+  constexpr uint64_t kCount = (uint64_t{1} << kStartIdCountBits) - 1;
   ForwardedFrom& origin = forwarded_from_[message.from];
   if (const uint64_t start = message.context & ~kCount; start != origin.start)
     origin = {start, ReplayWindow()};

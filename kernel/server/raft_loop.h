@@ -124,6 +124,10 @@ using RaftEvent =
     std::variant<Proposals, ConfProposal, ReadRequest, LeaderRequest, PeerMessages, PeerEvent,
                  SnapshotSent, PeerAddresses, TransferLeader, WalSynced, Applied, ConfApplied>;
 
+// Ids of one start of a process: this many low bits count, the others are drawn, so that neither
+// another start nor another member gives out the same.
+inline constexpr int kStartIdCountBits = 40;
+
 inline constexpr uint64_t kProposalBytesMax = 64 << 20;  // posted and not yet taken by the node
 inline constexpr uint64_t kPeerBytesMax = 64 << 20;      // posted and not yet stepped
 

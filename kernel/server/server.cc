@@ -23,10 +23,8 @@ double seconds(uint64_t ns) {
   return static_cast<double>(ns) * 1e-9;
 }
 
-// Ids of this start: the low 40 bits count, the high ones are drawn, so that neither another start
-// nor another member gives out the same.
 uint64_t first_id(Env& env) {
-  return (env.random_seed() << 40) | 1;
+  return (env.random_seed() << kStartIdCountBits) | 1;
 }
 
 }  // namespace
