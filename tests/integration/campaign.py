@@ -13,7 +13,7 @@ import contextlib
 import random
 import time
 
-from cluster import TestFailed, arguments, run
+from cluster import TestFailed, arguments, run, seeded
 from clusters import cluster_arguments
 from disk import SmallDisk
 from fault_kinds import OF_DISKS, OF_LINKS, OF_PROCESSES, STUCK_SECONDS, Faults
@@ -120,12 +120,7 @@ def main():
                         help="of a sync that hangs, at most")
     trial_arguments(parser, rate=1000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    try:
-        campaign(given)
-    except TestFailed as failed:
-        raise TestFailed(f"seed {given.seed}: {failed}") from None
+    seeded(campaign, parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -260,6 +260,15 @@ def arguments(description):
     return parser
 
 
+def seeded(campaign, given):
+    """Runs campaign(given) by given.seed, which is printed and named in what fails."""
+    print(f"seed {given.seed}", flush=True)
+    try:
+        campaign(given)
+    except TestFailed as failed:
+        raise TestFailed(f"seed {given.seed}: {failed}") from None
+
+
 def run(main):
     """Ends the process with main()'s outcome, a failure as a sentence."""
     try:

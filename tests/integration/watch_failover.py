@@ -15,7 +15,7 @@ import time
 import grpc
 from etcd3.etcdrpc import kv_pb2, rpc_pb2, rpc_pb2_grpc
 
-from cluster import Scratch, TestFailed, arguments, run, wait_until
+from cluster import Scratch, TestFailed, arguments, run, seeded, wait_until
 from clusters import CALM_SECONDS, Cluster, channel_to, cluster_arguments, engines_of
 from workload import watch_history
 
@@ -283,12 +283,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=20, help="leaders to kill")
     parser.add_argument("--watches", type=int, default=3)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    try:
-        campaign(given)
-    except TestFailed as failed:
-        raise TestFailed(f"seed {given.seed}: {failed}") from None
+    seeded(campaign, parser.parse_args())
 
 
 if __name__ == "__main__":
