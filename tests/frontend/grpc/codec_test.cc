@@ -8,6 +8,7 @@
 #include <random>
 
 #include "frontend/fixture.h"
+#include "frontend/grpc/text.h"
 #include "frontend_etcd/request_codec.h"
 #include "frontend_etcd/response_codec.h"
 #include "rpc.pb.h"

@@ -2,29 +2,18 @@
 // The independent peer: grpc++ stubs on one channel.
 #pragma once
 
-#include <capnp/blob.h>
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
 #include <string>
 
+#include "frontend/grpc/text.h"
 #include "health.grpc.pb.h"
 #include "rpc.grpc.pb.h"
 
 namespace quorate::tests {
 
 namespace pb = etcdserverpb;
-
-// What a message holds, as a string, and the other way round.
-inline std::string text(capnp::Data::Reader data) {
-  return {reinterpret_cast<const char*>(data.begin()), data.size()};
-}
-inline std::string text(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
-inline capnp::Data::Reader data(const std::string& bytes) {
-  return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
-}
 
 class GrpcClient {
  public:
