@@ -13,6 +13,7 @@ std::vector<Case> index_cases();    // the key index and its pins
 std::vector<Case> view_cases();     // the read view, with the pool of engine views behind it
 std::vector<Case> buffer_cases();   // the write buffer
 std::vector<Case> pending_cases();  // the pending calls
+std::vector<Case> token_cases();    // the token table
 std::vector<Case> rig_cases();      // classes with a bug each: the rig itself
 
 }  // namespace quorate::interleave

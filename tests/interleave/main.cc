@@ -52,7 +52,7 @@ bool run_rig() {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto* cases : {index_cases, view_cases, buffer_cases, pending_cases})
+  for (auto* cases : {index_cases, view_cases, buffer_cases, pending_cases, token_cases})
     for (Case& each : cases()) all.push_back(std::move(each));
   return all;
 }
