@@ -164,9 +164,15 @@ SimNetwork::Node* SimNetwork::live(uint64_t serial) {
   return found == nodes_.end() ? nullptr : found->second.get();
 }
 
-bool SimNetwork::passes(const Node& from, const Node& to) const {
-  for (const std::string& a : from.urls)
-    for (const std::string& b : to.urls)
+const std::set<std::string>& SimNetwork::urls_of(const Node& node) {
+  return node.urls;
+}
+
+bool SimNetwork::passes(const std::set<std::string>& from,
+                        const std::set<std::string>& to) const {
+  if (cut_.empty()) return true;
+  for (const std::string& a : from)
+    for (const std::string& b : to)
       if (cut_.contains({a, b})) return false;
   return true;
 }
@@ -182,6 +188,17 @@ void SimNetwork::carry_at(uint64_t due_ns, Node& from, Node& to, Action action) 
     Node* const receiver = live(to);
     if (sender == nullptr || receiver == nullptr || receiver->stopped) return;
     if (passes(*sender, *receiver)) action();
+  });
+}
+
+void SimNetwork::carry_message_at(uint64_t due_ns, const Node& from, const Node& to,
+                                  Action action) {
+  if (env_.is_gone()) return;
+  clockwork_->add(due_ns, [this, from = from.serial, to = to.serial, action = std::move(action)] {
+    const Node* const receiver = live(to);
+    if (receiver == nullptr || receiver->stopped) return;
+    const Node* const sender = live(from);
+    if (passes(sender == nullptr ? urls_of_dead_.at(from) : sender->urls, receiver->urls)) action();
   });
 }
 
@@ -237,6 +254,7 @@ void SimNetwork::remove(Node* node) {
     node->receiver.on_stream(node->receiver.ctx, stream->user, QUORATE_STREAM_DONE,
                              QUORATE_CANCELLED);
   const uint64_t serial = node->serial;
+  urls_of_dead_[serial] = std::move(node->urls);
   nodes_.erase(serial);
   for (const auto& [other, peer] : nodes_) {
     for (auto& [id, link] : peer->links) {
@@ -334,9 +352,9 @@ struct SimTable {
       // by a fault, comes out of order.
       uint64_t& last_ns = link->second.last_ns[message.channel != 0];
       last_ns = std::max(last_ns, network.env_.clock().now_ns() + network.delay_of(node, *to));
-      network.carry_at(last_ns + network.extra_delay(), node, *to, deliver);
+      network.carry_message_at(last_ns + network.extra_delay(), node, *to, deliver);
       if (network.repeat_one_in_ != 0 && network.random_.one_in(network.repeat_one_in_))
-        network.carry_at(last_ns + network.extra_delay(), node, *to, deliver);
+        network.carry_message_at(last_ns + network.extra_delay(), node, *to, deliver);
     }
   }
 
