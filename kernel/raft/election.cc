@@ -76,9 +76,17 @@ bool Raft::may_campaign() const {
 void Raft::campaign() {
   const bool leader_may_live =
       leader_ != 0 && !leader_reset_ && election_elapsed_ < config_.election_ticks;
-  // One that is under way goes on: starting over would throw the votes away.
-  if (leader_may_live || vote_promised() || role_ != Role::kFollower || !may_campaign()) return;
+  if (leader_may_live || vote_promised() || campaign_may_win() || !may_campaign()) return;
   start_campaign(config_.pre_vote ? Campaign::kPreElection : Campaign::kElection);
+}
+
+// One that is under way goes on, for starting over throws its votes away. But a candidate that was
+// refused has met another: with a voter that is gone neither may win, nor ever hear that it lost.
+// To ask for pre-votes anew costs no term, and late answers still count.
+bool Raft::campaign_may_win() const {
+  if (role_ == Role::kPreCandidate) return votes_.empty();
+  return role_ == Role::kCandidate &&
+         std::all_of(votes_.begin(), votes_.end(), [](const auto& vote) { return vote.second; });
 }
 
 void Raft::start_campaign(Campaign kind) {

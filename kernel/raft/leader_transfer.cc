@@ -88,4 +88,8 @@ void Raft::report_peer_reset(NodeId peer) {
   if (peer == leader_ && !config_.lease_reads) leader_reset_ = true;
 }
 
+void Raft::report_peer_connected(NodeId peer) {
+  if (peer == leader_) leader_reset_ = false;
+}
+
 }  // namespace quorate::raft

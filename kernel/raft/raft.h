@@ -40,6 +40,7 @@ class Raft {
   void conf_state_applied(Index index, const ConfState& state);
   void report_unreachable(NodeId peer);
   void report_peer_reset(NodeId peer);
+  void report_peer_connected(NodeId peer);
   void report_snapshot(NodeId peer, SnapshotStatus status);
   bool has_ready() const;
   Ready ready();
@@ -82,6 +83,7 @@ class Raft {
   bool in_lease() const;
   bool vote_promised() const;
   bool may_campaign() const;
+  bool campaign_may_win() const;
   void start_campaign(Campaign kind);
   void become_follower(Term term, NodeId leader);
   void become_candidate(Campaign kind);

@@ -50,6 +50,9 @@ void RawNode::report_unreachable(NodeId peer) {
 void RawNode::report_peer_reset(NodeId peer) {
   raft_->report_peer_reset(peer);
 }
+void RawNode::report_peer_connected(NodeId peer) {
+  raft_->report_peer_connected(peer);
+}
 void RawNode::report_snapshot(NodeId peer, SnapshotStatus status) {
   raft_->report_snapshot(peer, status);
 }

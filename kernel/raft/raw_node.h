@@ -132,7 +132,8 @@ class RawNode {
   // A ReadState with this id follows, once, ok or not.
   void read_index(RequestId id);
   void transfer_leader(NodeId to);
-  // Pre-vote now, if no leader is known to live and no campaign is under way.
+  // Pre-vote now, if no leader is known to live. A campaign that is under way goes on as long as
+  // nobody has refused it.
   void campaign();
   // REQUIRES: durable reaches the append.
   void append_done(const AppendDone& done, const Durable& durable);
@@ -144,7 +145,10 @@ class RawNode {
   // index.
   void conf_state_applied(Index index, const ConfState& state);
   void report_unreachable(NodeId peer);
-  void report_peer_reset(NodeId peer);  // its process closed the connection
+  // Its process closed the connection: if it leads, it is taken to be gone.
+  void report_peer_reset(NodeId peer);
+  // There is a connection to it again: if it leads, its word holds as if none had been reset.
+  void report_peer_connected(NodeId peer);
   void report_snapshot(NodeId peer, SnapshotStatus status);
 
   bool has_ready() const;

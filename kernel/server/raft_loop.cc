@@ -21,10 +21,11 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
   from.clear();
 }
 
-// A leader's death shows at once when its connections are reset; not all of its followers shall
-// campaign in the same moment.
-constexpr uint64_t kHasteNsMin = 10'000'000;
-constexpr uint64_t kHasteNsMax = 60'000'000;
+// Of a member that leads, as it says itself.
+bool is_from_leader(raft::MessageType type) {
+  return type == raft::MessageType::kMsgApp || type == raft::MessageType::kMsgHeartbeat ||
+         type == raft::MessageType::kMsgSnap;
+}
 
 constexpr size_t kConfWaitingMax = 64;
 // Of a change that another member handed on: its caller waits there no longer than this.
@@ -40,7 +41,7 @@ RaftLoop::RaftLoop(Executor* executor, const Parts& parts, raft::RawNode node,
       node_(std::move(node)),
       ticks_(parts.tick_ms * 1'000'000),
       logger_(parts.logger),
-      random_(parts.seed),
+      haste_(parts.seed, parts.tick_ms * 1'000'000),
       next_forwarded_(parts.first_read_id),
       next_read_id_(parts.first_read_id) {
   note_configuration(conf_state);
@@ -122,6 +123,7 @@ void RaftLoop::take(PeerMessages& event) {
     if (is_repeated(message)) continue;
     queue_forwarded_changes(message);
     if (message.type == raft::MessageType::kMsgSnap) stepped_.push_back(message.snapshot->id());
+    note_haste(message);
     step(std::move(message));
   }
   peer_bytes_.fetch_sub(event.bytes, std::memory_order_relaxed);
@@ -143,13 +145,17 @@ void RaftLoop::number_proposals(std::vector<raft::Message>& messages) {
 }
 
 void RaftLoop::take(PeerEvent& event) {
-  if (event.state == QUORATE_PEER_CONNECTED) return;
+  const uint64_t now = parts_.clock->now_ns();
+  if (event.state == QUORATE_PEER_CONNECTED) {
+    if (haste_.connected(event.peer, now)) node_.report_peer_connected(event.peer);
+    return;
+  }
   node_.report_unreachable(event.peer);
   if (event.state != QUORATE_PEER_RESET) return;
   node_.report_peer_reset(event.peer);
-  if (event.peer != node_.soft_state().leader || campaign_ns_ != 0) return;
-  campaign_ns_ = parts_.clock->now_ns() + kHasteNsMin + random_.below(kHasteNsMax - kHasteNsMin);
-  wake_at(campaign_ns_);
+  if (event.peer != node_.soft_state().leader) return;
+  haste_.reset(event.peer, now);
+  wake_at(haste_.due_ns());
 }
 
 void RaftLoop::take(SnapshotSent& event) {
@@ -217,10 +223,27 @@ void RaftLoop::tick_if_due() {
 // The only voter need not wait to be sure that nobody leads. Others wait for the clock, unless the
 // leader's process was seen to end.
 void RaftLoop::campaign_if_due() {
-  if (alone_ && node_.soft_state().leader == 0) node_.campaign();
-  if (campaign_ns_ == 0 || parts_.clock->now_ns() < campaign_ns_) return;
-  campaign_ns_ = 0;
-  node_.campaign();
+  const raft::SoftState soft = node_.soft_state();
+  if (alone_ && soft.leader == 0) node_.campaign();
+  const uint64_t now = parts_.clock->now_ns();
+  if (haste_.due_ns() == 0) return;
+  if (soft.leader != 0 && soft.leader != haste_.leader()) return haste_.give_up();
+  if (now >= haste_.due_ns()) {
+    // It may have been heard since by what was still on its way, or have been connected in vain.
+    if (soft.leader != 0) node_.report_peer_reset(soft.leader);
+    node_.campaign();
+    haste_.tried(now);
+  }
+  if (haste_.due_ns() != 0) wake_at(haste_.due_ns());
+}
+
+void RaftLoop::note_haste(const raft::Message& message) {
+  if (haste_.due_ns() == 0) return;
+  const uint64_t now = parts_.clock->now_ns();
+  if (message.type == raft::MessageType::kMsgPreVote || message.type == raft::MessageType::kMsgVote)
+    haste_.another_campaigns(now);
+  else if (is_from_leader(message.type) && message.term >= node_.hard_state().term)
+    haste_.heard(message.from, now);
 }
 
 // 0: this member does not lead, or leads alone.

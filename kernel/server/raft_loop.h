@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/random.h"
 #include "base/replay_window.h"
 #include "cluster/member.h"
 #include "env/loop.h"
 #include "raft/raw_node.h"
+#include "server/hasty_campaign.h"
 #include "server/reads.h"
 #include "server/tick_clock.h"
 
@@ -177,6 +177,7 @@ class RaftLoop final : public Loop<RaftEvent> {
   bool is_repeated(const raft::Message& message);
   void tick_if_due();
   void campaign_if_due();
+  void note_haste(const raft::Message& message);
   void note_log_needed();
   raft::NodeId best_follower() const;
   void feed_node();
@@ -196,8 +197,7 @@ class RaftLoop final : public Loop<RaftEvent> {
   raft::RawNode node_;
   TickClock ticks_;
   Logger logger_;
-  Random random_;
-  uint64_t campaign_ns_ = 0;  // when to campaign for the leader is dead; 0: it is not
+  HastyCampaign haste_;
   bool alone_ = false;  // the only voter: nobody else can lead, so it need not wait to be sure
 
   std::vector<Proposal> waiting_proposals_;  // for a leader

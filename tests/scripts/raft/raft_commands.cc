@@ -150,6 +150,9 @@ class RaftHandler : public script::Handler {
   void report_reset(const Command& command) {
     at(command, [&](RawNode& node) { node.report_peer_reset(command.number(1)); });
   }
+  void report_connected(const Command& command) {
+    at(command, [&](RawNode& node) { node.report_peer_connected(command.number(1)); });
+  }
 
   void process_ready(const Command& command) {
     if (group_.node(command.number(0)).has_ready()) {
@@ -302,6 +305,7 @@ const std::map<std::string, RaftHandler::Run> RaftHandler::commands_ = {
     {"transfer-leader", &RaftHandler::transfer_leader},
     {"report-unreachable", &RaftHandler::report_unreachable},
     {"report-reset", &RaftHandler::report_reset},
+    {"report-connected", &RaftHandler::report_connected},
     {"process-ready", &RaftHandler::process_ready},
     {"process-append", &RaftHandler::process_append},
     {"process-apply", &RaftHandler::process_apply},

@@ -190,6 +190,8 @@ class RandomRun {
       group_.event(id, [&](RawNode& node) { node.campaign(); });
     } else if (what < 18) {
       group_.event(id, [&](RawNode& node) { node.report_peer_reset(any()); });
+      if (random_.one_in(2))
+        group_.event(id, [&](RawNode& node) { node.report_peer_connected(any()); });
     } else if (what < 20) {
       group_.event(id, [&](RawNode& node) { node.report_unreachable(any()); });
     } else if (what < 22) {

@@ -47,6 +47,24 @@ TEST_CASE("a leader that dies is replaced at once, and nothing acknowledged is l
   CHECK(cluster.members[dead]->count("k", "l") == 20);
 }
 
+TEST_CASE("no two followers of a dead leader keep each other from being elected", "[cluster]") {
+  constexpr uint64_t kMs = 1'000'000;
+  const size_t size = GENERATE(3, 5);
+  uint64_t longest_ns = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    TestCluster cluster(size, seed);
+    for (const auto& member : cluster.members) member->machine.set_disk_delay_ns(8 * kMs);
+    cluster.start();
+    cluster.leader().put("a", "one");
+    const uint64_t before_ns = cluster.world.clock().now_ns();
+    cluster.members[cluster.leader_at()]->kill();
+    REQUIRE(cluster.run_until([&] { return cluster.leader_at() < size; }));
+    longest_ns = std::max(longest_ns, cluster.world.clock().now_ns() - before_ns);
+  }
+  // The shortest election timeout.
+  CHECK(longest_ns < 1000 * kMs);
+}
+
 TEST_CASE("a leader that is cut off acknowledges nothing and steps down", "[cluster]") {
   TestCluster cluster(3);
   cluster.start();

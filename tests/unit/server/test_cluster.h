@@ -19,7 +19,8 @@ namespace quorate::test {
 
 class TestCluster {
  public:
-  explicit TestCluster(size_t size, uint64_t seed = 1) : world(seed), network(world, seed) {
+  explicit TestCluster(size_t size, uint64_t seed = 1)
+      : world(seed), network(world, seed), seed_(seed) {
     for (size_t i = 0; i < size; ++i) names_.push_back(name_of(i));
     for (size_t i = 0; i < size; ++i) add_machine(names_);
   }
@@ -116,12 +117,14 @@ class TestCluster {
   // One more machine, whose --initial-cluster names `names`.
   TestMember& add_machine(const std::vector<std::string>& names) {
     const size_t i = members.size();
-    members.push_back(std::make_unique<TestMember>(world, network, name_of(i), names, 100 + i));
+    members.push_back(
+        std::make_unique<TestMember>(world, network, name_of(i), names, 100 * seed_ + i));
     members.back()->machine.set_disk_delay_ns(5'000'000);
     return *members.back();
   }
 
  private:
+  const uint64_t seed_;
   std::vector<std::string> names_;
 };
 
