@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+import queue
 import re
 import shutil
 import signal
@@ -24,7 +25,8 @@ PATCHES = ROOT / "tests" / "sim" / "planted"
 CHECKERS = ("raft", "entries", "hash", "history", "content", "watch", "lease", "calls", "member",
             "liveness")
 CHUNK = 5          # seeds of one process
-HANG_S = 600       # a chunk that takes longer hangs
+HANG_S = 300       # a chunk that takes longer hangs
+AHEAD = 2          # programs that are built while the seeds of another run
 CRASHED = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGFPE)
 
 
@@ -43,6 +45,10 @@ class Patch:
         found = re.search(rf"^# {what}: (.*(?:\n#  .*)*)$", self.text, re.M)
         return re.sub(r"\n#\s+", " ", found.group(1)) if found else ""
 
+    def diff(self):
+        """Without its head: what was found stays true when that is worded anew."""
+        return self.text[self.text.index("diff --git"):]
+
     def problem(self):
         """What is wrong with the patch itself, before anything is built."""
         if not (self.guard and self.invariant and self.line("found by")):
@@ -50,10 +56,13 @@ class Patch:
         unknown = set(self.expected) - set(CHECKERS) - {"abort", "hang"}
         if unknown:
             return f"names unknown checkers: {', '.join(sorted(unknown))}"
-        touched = re.findall(r"^\+\+\+ b/(\S+)", self.text, re.M)
+        touched = self.touched()
         if not touched or any(not name.startswith("kernel/") for name in touched):
             return "changes something else than the kernel"
         return None
+
+    def touched(self):
+        return re.findall(r"^\+\+\+ b/(\S+)", self.text, re.M)
 
     def apply(self, tree, *flags):
         # The copy may lie within a repository that is not its own.
@@ -86,7 +95,8 @@ def check(patches):
 
 
 class Tree:
-    """A copy of the source with a build directory of its own; one bug in it at a time."""
+    """A copy of the source with a build directory of its own; one bug in it at a time. The copy is
+    taken once, so all bugs of a run are planted into the same source whatever happens to it."""
 
     SOURCE = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "bench", "cmake", "daemon",
               "interfaces", "kernel", "plugins", "schemas", "scripts", "tests")
@@ -94,6 +104,7 @@ class Tree:
     def __init__(self, state):
         self.path = state / "src"
         self.program = self.path / "build" / "bin" / "quorate-sim"
+        self.healthy = {}  # of the files that the planted bug changed
         self.environment = dict(os.environ, CCACHE_BASEDIR=str(ROOT), CCACHE_NOHASHDIR="1")
 
     def refresh(self):
@@ -127,6 +138,11 @@ class Tree:
         return done.returncode == 0
 
     def plant(self, patch):
+        """Takes out the bug before it. What is wrong, or None."""
+        for name, content in self.healthy.items():
+            self.put(name, content)
+        present = [name for name in patch.touched() if (self.path / name).is_file()]
+        self.healthy = {name: (self.path / name).read_bytes() for name in present}
         return patch.apply(self.path)
 
 
@@ -205,7 +221,7 @@ class Proof:
 
     @staticmethod
     def key(patch):
-        return patch.name, hashlib.sha256(patch.text.encode()).hexdigest()[:16]
+        return patch.name, hashlib.sha256(patch.diff().encode()).hexdigest()[:16]
 
     def keep(self, patch, result):
         name, digest = self.key(patch)
@@ -226,28 +242,58 @@ class Proof:
             return f"does not build: see {self.tree.path / 'build.log'}"
         return None
 
-    def find(self, patch):
+    def build_all(self, patches, built):
+        """A program for each patch, into the queue `built`: (patch, program, problem, seconds)."""
+        programs = self.state / "programs"
+        shutil.rmtree(programs, ignore_errors=True)
+        programs.mkdir(parents=True)
+        try:
+            self.tree.refresh()
+            for patch in patches:
+                started = time.monotonic()
+                problem = self.planted(patch)
+                program = programs / patch.name
+                if problem is None:
+                    shutil.copy2(self.tree.program, program)
+                built.put((patch, program, problem, round(time.monotonic() - started, 1)))
+        except Exception as error:  # pylint: disable=broad-except
+            built.put(error)
+
+    def find(self, program):
+        """The first seed that speaks, and what the same seeds say without the checker it was."""
         started = time.monotonic()
-        self.tree.refresh()
-        problem = self.planted(patch)
-        if problem:
-            return self.keep(patch, {"problem": problem})
-        built = time.monotonic()
-        found = Search(self.tree.program, self.arguments.jobs, self.arguments.seeds_max).run()
-        result = found or {"problem": f"not found in {self.arguments.seeds_max} seeds"}
-        result["build_s"] = round(built - started, 1)
-        result["run_s"] = round(time.monotonic() - built, 1)
-        return self.keep(patch, result)
+        most = self.arguments.seeds_max
+        result = Search(program, self.arguments.jobs, most).run()
+        if result is None:
+            result = {"problem": f"not found in {most} seeds", "tried": most}
+        elif result["checker"] in CHECKERS:
+            other = Search(program, self.arguments.jobs, result["seeds"],
+                           [result["checker"]]).run()
+            result["without"] = other["checker"] if other else "passes"
+        result["run_s"] = round(time.monotonic() - started, 1)
+        return result
+
+    def is_open(self, patch):
+        result = self.found.get(self.key(patch))
+        return result is None or ("problem" in result and
+                                  result.get("tried", 0) < self.arguments.seeds_max)
 
     def run(self, patches):
-        for number, patch in enumerate(patches, 1):
-            result = self.found.get(self.key(patch))
-            if result is None or "problem" in result:
-                result = self.find(patch)
-                outcome = result.get("problem") or (f"{result['checker']} after "
-                                                    f"{result['seeds']} seeds")
-                self.say(f"{number} of {len(patches)}, {patch.name}: {outcome}")
-        self.tree.refresh()
+        todo = [patch for patch in patches if self.is_open(patch)]
+        built = queue.Queue(AHEAD)
+        threading.Thread(target=self.build_all, args=(todo, built), daemon=True).start()
+        for number in range(1, len(todo) + 1):
+            got = built.get()
+            if isinstance(got, Exception):
+                raise got
+            patch, program, problem, build_s = got
+            result = {"problem": problem} if problem else self.find(program)
+            program.unlink(missing_ok=True)
+            result = self.keep(patch, {**result, "build_s": build_s})
+            outcome = result.get("problem") or f"{result['checker']} after {result['seeds']} seeds"
+            if "without" in result:
+                outcome += f", without it {result['without']}"
+            self.say(f"{number} of {len(todo)}, {patch.name}: {outcome}")
         return self.report(patches)
 
     def report(self, patches):
@@ -257,14 +303,15 @@ class Proof:
             for patch, result in results:
                 print(json.dumps({"name": patch.name, "guard": patch.guard, **result}))
         else:
-            print("| bug | the guard that it breaks | found by | seeds | virtual s |")
-            print("| --- | --- | --- | --: | --: |")
+            print("| bug | the guard that it breaks | found by | without it | seeds | virtual s |")
+            print("| --- | --- | --- | --- | --: | --: |")
             for patch, result in results:
                 if "problem" in result:
-                    print(f"| {patch.name} | {patch.guard} | **{result['problem']}** | | |")
+                    print(f"| {patch.name} | {patch.guard} | **{result['problem']}** | | | |")
                 else:
                     print(f"| {patch.name} | {patch.guard} | {result['checker']} | "
-                          f"{result['seeds']} | {result['simulated_s']:.0f} |")
+                          f"{result.get('without', '')} | {result['seeds']} | "
+                          f"{result['simulated_s']:.0f} |")
             seeds = sorted(result["seeds"] for _, result in results if "seeds" in result)
             by = collections.Counter(result["checker"] for _, result in results
                                      if "seeds" in result)
@@ -276,30 +323,20 @@ class Proof:
         return 1 if any("problem" in result for _, result in results) else 0
 
     def checkers(self, patches):
-        """For each checker a bug that no other finds in the seeds that it needs."""
-        shown = {}
+        """For each checker: the bugs that it found first, and those that no other finds."""
+        print()
+        print("| checker | finds first | of these pass without it | for example | seeds |")
+        print("| --- | --: | --: | --- | --: |")
+        lacking = 0
         for checker in CHECKERS:
-            candidates = sorted((result["seeds"], patch.name, patch) for patch in patches
-                                if (result := self.found.get(self.key(patch), {})).get(
-                                    "checker") == checker)
-            # What is expected of one checker alone comes first.
-            candidates.sort(key=lambda each: each[2].expected != [checker])
-            for seeds, name, patch in candidates:
-                self.tree.refresh()
-                if self.planted(patch):
-                    continue
-                if Search(self.tree.program, self.arguments.jobs, seeds, [checker]).run() is None:
-                    shown[checker] = (name, seeds)
-                    self.say(f"{checker}: without it {name} passes {seeds} seeds")
-                    break
-                self.say(f"{checker}: others find {name}, too")
-        self.tree.refresh()
-        print("| checker | the bug that passes without it | seeds |")
-        print("| --- | --- | --: |")
-        for checker in CHECKERS:
-            name, seeds = shown.get(checker, ("**none**", ""))
-            print(f"| {checker} | {name} | {seeds} |")
-        return 0 if len(shown) == len(CHECKERS) else 1
+            mine = [result for patch in patches
+                    if (result := self.found.get(self.key(patch), {})).get("checker") == checker]
+            alone = sorted((result["seeds"], result["name"]) for result in mine
+                           if result.get("without") == "passes")
+            seeds, name = alone[0] if alone else ("", "**none**")
+            print(f"| {checker} | {len(mine)} | {len(alone)} | {name} | {seeds} |")
+            lacking += not alone
+        return 1 if lacking else 0
 
 
 def main():
@@ -312,7 +349,7 @@ def main():
     parser.add_argument("--again", action="store_true", help="forget what was found")
     parser.add_argument("--check", action="store_true", help="only whether the patches apply")
     parser.add_argument("--checkers", action="store_true",
-                        help="show for each checker a bug that passes without it")
+                        help="fail unless each checker has a bug that passes without it")
     parser.add_argument("--table", action="store_true", help="print what was found")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
@@ -321,7 +358,8 @@ def main():
         return check(patches)
     proof = Proof(arguments)
     if arguments.table:
-        return proof.report(patches)
+        code = proof.report(patches)
+        return proof.checkers(patches) or code if arguments.checkers else code
     if shutil.which("ninja") is None:
         sys.exit("plant: ninja is missing; scripts/setup installs what is needed")
     code = proof.run(patches)
