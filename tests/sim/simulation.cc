@@ -21,6 +21,9 @@ constexpr uint64_t kStartNs = 60'000 * kMs;     // until every member is ready
 constexpr uint64_t kLivenessNs = 60'000 * kMs;  // from the healing until all goes on
 constexpr uint64_t kLeasesNs = 40'000 * kMs;    // until the last lease is gone
 constexpr int64_t kDriftPpmMax = 50'000;
+// Lease reads assume that no clock gains more than an eighth on another.
+static_assert(8 * (1'000'000 + kDriftPpmMax) < 9 * (1'000'000 - kDriftPpmMax));
+constexpr uint64_t kLeaseReadsSalt = 0x6c656173;
 
 // What a run is made of, all by its seed.
 struct Plan {
@@ -33,6 +36,7 @@ struct Plan {
   uint64_t freeze_interval_ms = 100;
   bool durable_engine = true;
   bool drift = false;
+  bool lease_reads = false;  // with any drift: kDriftPpmMax is within what they assume
   bool minority_stays_down = false;
   WorkloadConfig workload;
   ScheduleConfig schedule;
@@ -43,7 +47,7 @@ struct Plan {
     workload.think_ns_max = calm.think_ns_max;
     schedule.length_ns = calm.simulated_ns;
   }
-  explicit Plan(Random& random) {
+  Plan(Random& random, uint64_t seed) {
     const uint64_t size = random.below(10);
     members = size < 6 ? 3 : size < 8 ? 5 : size == 8 ? 1 : 2;
     switch (random.below(4)) {
@@ -79,6 +83,8 @@ struct Plan {
     // A few kinds a run find more together than all of them thinly spread.
     schedule.kinds = random.next() & random.next();
     if (random.one_in(4)) schedule.kinds = ~uint64_t{0};
+    // By itself, so that all else stays as the seed drew it before.
+    lease_reads = Random(seed ^ kLeaseReadsSalt).one_in(3);
   }
 };
 
@@ -103,7 +109,7 @@ class Simulation final : private Cluster {
       : options_(options),
         verdicts_(options.verdicts),
         random_(options.seed),
-        plan_(options.calm ? Plan(*options.calm) : Plan(random_)),
+        plan_(options.calm ? Plan(*options.calm) : Plan(random_, options.seed)),
         schedule_(draw_schedule(plan_.schedule, random_)),
         env_(random_.next()),
         tracer_(env_.clock(), options.trace),
@@ -181,6 +187,7 @@ class Simulation final : private Cluster {
     config.log_memory_bytes_max = plan_.log_memory_bytes_max;
     config.wal_keep_bytes_max = plan_.wal_keep_bytes_max;
     config.freeze_interval_ms = plan_.freeze_interval_ms;
+    config.lease_reads = plan_.lease_reads;
     member.machine.set_disk_delay_ns(plan_.disk_delay_ns);
     member.machine.set_turn_ns(30'000);
     if (plan_.drift)
@@ -537,7 +544,7 @@ RunResult run(const Options& options) {
 
 std::vector<Fault> schedule_of(uint64_t seed) {
   Random random(seed);
-  const Plan plan(random);
+  const Plan plan(random, seed);
   return draw_schedule(plan.schedule, random);
 }
 
