@@ -54,7 +54,10 @@ void Raft::ask_leader_for_index() {
 }
 
 RequestId Raft::renewed_lease_round() {
-  if (config_.lease_reads && reads_.context() == 0 && committed_in_term()) start_leader_round();
+  if (config_.lease_reads && reads_.context() == 0 && committed_in_term()) {
+    start_leader_round();
+    finish_read_round_if_won();  // a sole voter waits for nobody
+  }
   return reads_.context();
 }
 
