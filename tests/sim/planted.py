@@ -31,7 +31,8 @@ CRASHED = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGFPE)
 
 
 class Patch:
-    """A planted bug: a diff under comment lines `# guard:`, `# invariant:`, `# found by:`."""
+    """A planted bug: a diff under comment lines `# guard:`, `# invariant:`, `# found by:`, and
+    `# profile:` if it takes seeds of a profile of its own."""
 
     def __init__(self, path):
         self.path = path
@@ -40,6 +41,8 @@ class Patch:
         self.guard = self.line("guard")
         self.invariant = self.line("invariant")
         self.expected = re.split(r"[, ]+", self.line("found by"))
+        profile = self.line("profile")
+        self.flags = ["--profile", profile] if profile else []
 
     def line(self, what):
         found = re.search(rf"^# {what}: (.*(?:\n#  .*)*)$", self.text, re.M)
@@ -149,9 +152,9 @@ class Tree:
 class Search:
     """Runs seeds from 1 on until one fails; says which is the first."""
 
-    def __init__(self, program, jobs, last, without=()):
+    def __init__(self, program, jobs, last, without=(), flags=()):
         self.program, self.jobs, self.last = program, jobs, last
-        self.flags = [flag for checker in without for flag in ("--without", checker)]
+        self.flags = [*flags] + [flag for checker in without for flag in ("--without", checker)]
         self.lock = threading.Lock()
         self.next = 1
         self.first_failed = last + 1
@@ -259,16 +262,16 @@ class Proof:
         except Exception as error:  # pylint: disable=broad-except
             built.put(error)
 
-    def find(self, program):
+    def find(self, patch, program):
         """The first seed that speaks, and what the same seeds say without the checker it was."""
         started = time.monotonic()
         most = self.arguments.seeds_max
-        result = Search(program, self.arguments.jobs, most).run()
+        result = Search(program, self.arguments.jobs, most, flags=patch.flags).run()
         if result is None:
             result = {"problem": f"not found in {most} seeds", "tried": most}
         elif result["checker"] in CHECKERS:
             other = Search(program, self.arguments.jobs, result["seeds"],
-                           [result["checker"]]).run()
+                           [result["checker"]], patch.flags).run()
             result["without"] = other["checker"] if other else "passes"
         result["run_s"] = round(time.monotonic() - started, 1)
         return result
@@ -287,7 +290,7 @@ class Proof:
             if isinstance(got, Exception):
                 raise got
             patch, program, problem, build_s = got
-            result = {"problem": problem} if problem else self.find(program)
+            result = {"problem": problem} if problem else self.find(patch, program)
             program.unlink(missing_ok=True)
             result = self.keep(patch, {**result, "build_s": build_s})
             outcome = result.get("problem") or f"{result['checker']} after {result['seeds']} seeds"
