@@ -7,6 +7,7 @@
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <iostream>
+#include <string>
 
 #include "plugin/loader.h"
 #include "sim/simulation.h"
@@ -31,7 +32,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-int measure(uint64_t seconds, bool json) {
+int measure(uint64_t seconds, const std::string& only, bool json) {
   plugin::PluginLoader loader("/nowhere", {{"backend_memory", quorate_static_backend_memory()}},
                               Logger());
   const Result<plugin::BackendFactory> engine = loader.backend("memory");
@@ -39,6 +40,7 @@ int measure(uint64_t seconds, bool json) {
     fmt::print("{:<10}{:>14}{:>12}{:>12}{:>14}{:>16}\n", "load", "simulated s", "calls", "CPU s",
                "events/s", "times real time");
   for (const Load& load : kLoads) {
+    if (!only.empty() && only != load.name) continue;
     sim::Options options;
     options.engine.table = engine->table();
     options.real_dir = "/tmp";
@@ -69,7 +71,9 @@ int measure(uint64_t seconds, bool json) {
 int main(int argc, char** argv) {
   po::options_description flags("sim_speed: how fast the simulator is on one core");
   flags.add_options()("help", "this text")("seconds", po::value<uint64_t>()->default_value(600),
-                                           "of virtual time for each load")("json", "a line each");
+                                           "of virtual time for each load")(
+      "load", po::value<std::string>()->default_value(""),
+      "idle, moderate or busy: this one alone")("json", "a line each");
   try {
     po::variables_map given;
     po::store(po::parse_command_line(argc, argv, flags), given);
@@ -78,7 +82,8 @@ int main(int argc, char** argv) {
       std::cout << flags << "\n";
       return 0;
     }
-    return measure(given["seconds"].as<uint64_t>(), given.count("json") != 0);
+    return measure(given["seconds"].as<uint64_t>(), given["load"].as<std::string>(),
+                   given.count("json") != 0);
   } catch (const std::exception& error) {
     fmt::print(stderr, "sim_speed: {}; --help lists the flags\n", error.what());
     return 2;

@@ -99,7 +99,7 @@ void Oracle::note_events(const mvcc::Store& store, bool ends_leases) {
       event.lease = record->lease;
     }
     if (event.lease != 0)
-      leased_.insert(event.key);
+      leased_[event.key] = event.lease;
     else if (leased_.erase(event.key) == 0 && ends_leases)
       verdicts_.add(Checker::kLease, env_.clock().now_ns(),
                     fmt::format("revision {} removed \"{}\" with a lease that it did not have",

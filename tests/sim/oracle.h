@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +49,8 @@ class Oracle {
   const std::vector<Event>& events() const { return events_; }
   int64_t revision() const { return revision_; }
   uint64_t entries() const { return entries_.size(); }
+  // The keys that have a lease now, and which.
+  const std::map<std::string, int64_t>& leased() const { return leased_; }
   // When the first member applied the expiry of a lease; 0: nobody did.
   uint64_t expired_ns(int64_t lease) const {
     const auto found = expired_ns_.find(lease);
@@ -79,7 +80,7 @@ class Oracle {
   std::map<raft::Index, Applied> entries_;
   std::vector<Event> events_;
   int64_t revision_ = 1;
-  std::set<std::string> leased_;  // keys that have a lease now
+  std::map<std::string, int64_t> leased_;
   std::map<int64_t, uint64_t> expired_ns_;
 };
 

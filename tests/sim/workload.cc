@@ -491,13 +491,7 @@ uint64_t Workload::watch_events() const {
 }
 
 std::string Workload::overdue_lease() const {
-  std::map<std::string, int64_t> leased;
-  for (const Event& event : oracle_.events()) {
-    if (event.tombstone || event.lease == 0)
-      leased.erase(event.key);
-    else
-      leased[event.key] = event.lease;
-  }
+  const std::map<std::string, int64_t>& leased = oracle_.leased();
   if (leased.empty()) return {};
   return fmt::format("the key \"{}\" of lease {} is still there", leased.begin()->first,
                      leased.begin()->second);

@@ -16,11 +16,6 @@ std::string parent_of(const std::string& path) {
   return path.substr(0, slash);
 }
 
-void put_at(std::string& content, uint64_t offset, Slice bytes) {
-  if (content.size() < offset + bytes.size()) content.resize(offset + bytes.size());
-  content.replace(offset, bytes.size(), bytes);
-}
-
 }  // namespace
 
 class SimLock final : public FileLock {
@@ -48,28 +43,25 @@ class SimFile final : public File {
 
   Result<size_t> read(uint64_t offset, char* to, size_t size) override {
     QUORATE_TRY(begin(SimDisk::Op::kRead));
-    const std::string& content = inode_->current;
-    if (offset >= content.size()) return size_t{0};
-    return content.copy(to, size, offset);
+    return inode_->current.read(offset, to, size);
   }
 
   Status write(uint64_t offset, std::span<const Slice> parts) override {
-    std::string bytes;
-    for (Slice part : parts) bytes.append(part);
+    uint64_t bytes = 0;
+    for (Slice part : parts) bytes += part.size();
     Status status = begin(SimDisk::Op::kWrite);
-    if (status.ok() && grows_beyond_capacity(offset + bytes.size()))
+    if (status.ok() && grows_beyond_capacity(offset + bytes))
       status = Status(Code::kNoSpace, "cannot write " + path_ + ": No space left on device");
     if (!writable_)
       return Status(Code::kIoError, "cannot write " + path_ + ": Bad file descriptor");
     if (epoch_ != disk_->epoch_) return status;
     if (!status.ok()) {
-      bytes.resize(bytes.size() / 2);
-      if (grows_beyond_capacity(offset + bytes.size())) bytes.clear();
+      bytes /= 2;
+      if (grows_beyond_capacity(offset + bytes)) bytes = 0;
     }
-    if (!bytes.empty()) {
-      put_at(inode_->current, offset, bytes);
-      disk_->written_bytes_ += bytes.size();
-      inode_->pending.push_back({offset, std::move(bytes)});
+    if (bytes > 0) {
+      inode_->pending.emplace_back(*inode_->pages, offset, parts, bytes).apply(inode_->current);
+      disk_->written_bytes_ += bytes;
     }
     return status;
   }
@@ -86,12 +78,7 @@ class SimFile final : public File {
     QUORATE_TRY(begin(SimDisk::Op::kTruncate));
     inode_->current.resize(size);
     inode_->durable.resize(size);
-    for (SimDisk::PendingWrite& write : inode_->pending) {
-      if (write.offset >= size)
-        write.bytes.clear();
-      else
-        write.bytes.resize(std::min<uint64_t>(write.bytes.size(), size - write.offset));
-    }
+    for (SimWrite& write : inode_->pending) write.cut_at(size);
     return Status();
   }
 
@@ -116,7 +103,7 @@ class SimFile final : public File {
 };
 
 void SimDisk::Inode::flush() {
-  for (const PendingWrite& write : pending) put_at(durable, write.offset, write.bytes);
+  for (const SimWrite& write : pending) write.apply(durable);
 }
 
 SimDisk::SimDisk() = default;
@@ -152,20 +139,16 @@ uint64_t SimDisk::used_bytes() const {
 
 void SimDisk::flip_bit(const std::string& path, uint64_t bit) {
   Inode& inode = *names_.at(path);
-  for (std::string* content : {&inode.current, &inode.durable}) {
-    if (bit / 8 < content->size())
-      (*content)[bit / 8] = static_cast<char>((*content)[bit / 8] ^ (1 << (bit % 8)));
-  }
+  for (SimContent* content : {&inode.current, &inode.durable}) content->flip_bit(bit);
 }
 
 void SimDisk::tear(Inode& inode, Random& random) {
-  for (const PendingWrite& write : inode.pending) {
-    size_t done = 0;
-    while (done < write.bytes.size()) {
-      const size_t to_sector_end = kSectorBytes - (write.offset + done) % kSectorBytes;
-      const size_t size = std::min(to_sector_end, write.bytes.size() - done);
-      if (random.one_in(2))
-        put_at(inode.durable, write.offset + done, Slice(write.bytes).substr(done, size));
+  for (const SimWrite& write : inode.pending) {
+    uint64_t done = 0;
+    while (done < write.size()) {
+      const uint64_t to_sector_end = kSectorBytes - (write.offset() + done) % kSectorBytes;
+      const uint64_t size = std::min(to_sector_end, write.size() - done);
+      if (random.one_in(2)) write.apply(inode.durable, done, size);
       done += size;
     }
   }
@@ -203,13 +186,14 @@ void SimDisk::kill() {
 }
 
 std::string SimDisk::content(const std::string& path) const {
-  return names_.at(path)->current;
+  return names_.at(path)->current.to_string();
 }
 
-void SimDisk::set_content(const std::string& path, std::string content) {
+void SimDisk::set_content(const std::string& path, const std::string& content) {
   InodePtr& inode = names_[path];
-  if (!inode) inode = std::make_shared<Inode>();
-  inode->current = inode->durable = std::move(content);
+  if (!inode) inode = make_inode();
+  inode->current.assign(content);
+  inode->durable = inode->current;
   inode->pending.clear();
   durable_names_[path] = inode;
 }
@@ -246,13 +230,13 @@ Result<std::unique_ptr<File>> SimDisk::open(const std::string& path, OpenMode mo
     if (mode == OpenMode::kRead || mode == OpenMode::kReadWrite) return missing(path);
     const std::string dir = parent_of(path);
     if (!dir.empty() && names_.count(dir) == 0) return missing(dir);
-    change_names({{{path, std::make_shared<Inode>()}}});
+    change_names({{{path, make_inode()}}});
     found = names_.find(path);
   }
   auto file = std::make_unique<SimFile>(this, path, found->second, mode != OpenMode::kRead);
   if (mode == OpenMode::kReplace) {
-    found->second->current.clear();
-    found->second->durable.clear();
+    found->second->current.resize(0);
+    found->second->durable.resize(0);
     found->second->pending.clear();
   }
   return std::unique_ptr<File>(std::move(file));
@@ -278,7 +262,7 @@ Status SimDisk::create_dir(const std::string& dir) {
     return Status(Code::kIoError, "cannot create directory " + dir + ": File exists");
   }
   QUORATE_TRY(create_dir(parent_of(dir)));
-  auto inode = std::make_shared<Inode>();
+  auto inode = make_inode();
   inode->is_dir = true;
   change_names({{{dir, std::move(inode)}}});
   return Status();
@@ -333,7 +317,7 @@ Status SimDisk::remove_all(const std::string& path) {
 
 Result<std::unique_ptr<FileLock>> SimDisk::lock(const std::string& path) {
   if (!locked_.insert(path).second) return Status(Code::kBusy, path + " is locked");
-  if (names_.count(path) == 0) change_names({{{path, std::make_shared<Inode>()}}});
+  if (names_.count(path) == 0) change_names({{{path, make_inode()}}});
   return std::unique_ptr<FileLock>(std::make_unique<SimLock>(this, path));
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "env/env.h"
+#include "support/sim_content.h"
 
 namespace quorate::test {
 
@@ -60,7 +61,7 @@ class SimDisk final : public FileSystem {
 
   // The content as a reader sees it now. The file must exist.
   std::string content(const std::string& path) const;
-  void set_content(const std::string& path, std::string content);  // durable at once
+  void set_content(const std::string& path, const std::string& content);  // durable at once
   std::vector<std::string> paths() const;
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
@@ -77,15 +78,13 @@ class SimDisk final : public FileSystem {
  private:
   friend class SimFile;
   friend class SimLock;
-  struct PendingWrite {
-    uint64_t offset;
-    std::string bytes;
-  };
   struct Inode {
+    explicit Inode(std::shared_ptr<SimPages> from) : pages(std::move(from)) {}
+    const std::shared_ptr<SimPages> pages;
     bool is_dir = false;
-    std::string current;
-    std::string durable;
-    std::vector<PendingWrite> pending;  // since the last sync; truncates are durable at once
+    SimContent current{*pages};
+    SimContent durable{*pages};
+    std::vector<SimWrite> pending;  // since the last sync; truncates are durable at once
     void flush();
   };
   using InodePtr = std::shared_ptr<Inode>;
@@ -99,9 +98,11 @@ class SimDisk final : public FileSystem {
   Status missing(const std::string& path) const;
   void change_names(NameChange change);
   static void apply(Names& names, const NameChange& change);
+  InodePtr make_inode() { return std::make_shared<Inode>(pages_); }
   static void tear(Inode& inode, Random& random);
   uint64_t used_bytes() const;
 
+  const std::shared_ptr<SimPages> pages_ = std::make_shared<SimPages>();
   Names names_;
   Names durable_names_;
   std::vector<NameChange> pending_names_;

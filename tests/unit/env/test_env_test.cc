@@ -112,6 +112,64 @@ TEST_CASE("a failed sync loses what it covered, even if a later one succeeds", "
   CHECK(env.disk().content("/a").empty());
 }
 
+TEST_CASE("a simulated file reads as a plain string would", "[support]") {
+  Random random(7);
+  TestEnv env;
+  auto file = env.disk().open("/f", OpenMode::kCreate);
+  REQUIRE(file);
+  std::string now;
+  for (int step = 0; step < 400; ++step) {
+    const uint64_t offset = random.below(5 * kPageBytes);
+    switch (random.below(5)) {
+      case 0:
+        REQUIRE((*file)->truncate(offset).ok());
+        now.resize(offset);
+        break;
+      case 1: REQUIRE((*file)->sync().ok()); break;
+      default: {
+        const std::string head(random.below(kPageBytes), static_cast<char>('a' + step % 26));
+        const std::string tail(random.below(3 * kPageBytes), random.one_in(2) ? '\0' : 'z');
+        const Slice parts[] = {head, "", tail};
+        REQUIRE((*file)->write(offset, parts).ok());
+        if (head.size() + tail.size() == 0) break;
+        if (now.size() < offset) now.resize(offset);
+        now.replace(offset, head.size() + tail.size(), head + tail);
+      }
+    }
+    REQUIRE(env.disk().content("/f") == now);
+  }
+  std::string middle(kPageBytes, '?');
+  const size_t got = *(*file)->read(kPageBytes / 2, middle.data(), middle.size());
+  CHECK(middle.substr(0, got) == now.substr(kPageBytes / 2, kPageBytes));
+  REQUIRE((*file)->sync().ok());
+  REQUIRE(env.disk().sync_dir("/").ok());
+  env.crash(3);
+  CHECK(env.disk().content("/f") == now);
+}
+
+TEST_CASE("a byte written over what was synced may be lost, or kept, and nothing else",
+          "[support]") {
+  bool lost = false, kept = false;
+  const std::string before(2 * kPageBytes, 'a');
+  std::string after = before;
+  after[kPageBytes + 7] = 'c';
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    TestEnv env;
+    REQUIRE(write_text(env.disk(), "/f", before, true).ok());
+    REQUIRE(env.disk().sync_dir("/").ok());
+    auto file = env.disk().open("/f", OpenMode::kReadWrite);
+    REQUIRE(file);
+    const Slice one = "c";
+    REQUIRE((*file)->write(kPageBytes + 7, {&one, 1}).ok());
+    CHECK(env.disk().content("/f") == after);
+    env.crash(seed);
+    (env.disk().content("/f") == before ? lost : kept) = true;
+    if (env.disk().content("/f") != before) CHECK(env.disk().content("/f") == after);
+  }
+  CHECK(lost);
+  CHECK(kept);
+}
+
 TEST_CASE("a full disk refuses to grow a file", "[support]") {
   TestEnv env;
   env.disk().set_capacity(4);
