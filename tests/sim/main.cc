@@ -34,6 +34,8 @@ void on_abort(int) {
 std::string command_for(const Options& options) {
   std::string command =
       fmt::format("quorate-sim --seed {} --engine {}", options.seed, options.engine.name);
+  if (options.profile != Profile::kAny)
+    command += fmt::format(" --profile {}", name_of(options.profile));
   if (options.faults) {
     std::string list;
     for (const size_t fault : *options.faults) list += fmt::format("{},", fault);
@@ -49,14 +51,18 @@ void print_json(const RunResult& result) {
     if (result.faults[i] != 0)
       faults += fmt::format("{}\"{}\":{}", faults.empty() ? "" : ",",
                             name_of(static_cast<FaultKind>(i)), result.faults[i]);
+  std::vector<double> failovers_ms;
+  for (const uint64_t ns : result.failovers_ns)
+    failovers_ms.push_back(static_cast<double>(ns) / 1e6);
   fmt::print(
       "{{\"seed\":{},\"clean\":{},\"trace\":\"{:016x}\",\"events\":{},\"simulated_s\":{:.3f},"
       "\"calls\":{},\"unknown_calls\":{},\"watch_events\":{},\"entries\":{},\"starts\":{},"
-      "\"snapshots\":{},\"checker\":\"{}\",\"faults\":{{{}}}}}\n",
+      "\"snapshots\":{},\"checker\":\"{}\",\"failovers_ms\":[{:.1f}],\"faults\":{{{}}}}}\n",
       result.seed, result.clean(), result.trace_hash, result.events,
       static_cast<double>(result.simulated_ns) / 1e9, result.calls, result.unknown_calls,
       result.watch_events, result.entries, result.starts, result.snapshots,
-      result.clean() ? "" : name_of(result.violations[0].checker), faults);
+      result.clean() ? "" : name_of(result.violations[0].checker), fmt::join(failovers_ms, ","),
+      faults);
   std::fflush(stdout);
 }
 
@@ -69,6 +75,17 @@ void print_failure(const Options& options, const RunResult& result) {
   std::fflush(stdout);
 }
 
+void print_failovers(std::vector<uint64_t> took_ns) {
+  std::sort(took_ns.begin(), took_ns.end());
+  const auto part = [&](double of) {
+    return static_cast<double>(took_ns[static_cast<size_t>(of * (took_ns.size() - 1))]) / 1e6;
+  };
+  fmt::print(
+      "{} kills of a leader; until another has committed an entry: median {:.0f} ms, 95% within "
+      "{:.0f}, 99.9% within {:.0f}, most {:.0f}\n",
+      took_ns.size(), part(0.5), part(0.95), part(0.999), part(1));
+}
+
 int run_all(int argc, char** argv) {
   po::options_description flags("quorate-sim: real servers under virtual time and faults by seed");
   flags.add_options()("help", "this text")                          //
@@ -78,13 +95,16 @@ int run_all(int argc, char** argv) {
        "memory, or a backend plugin's name or path")                                     //
       ("plugin-dir", po::value<std::string>(), "where plugins are")                      //
       ("faults", po::value<std::string>(), "only these of the schedule: 3,7,9 or none")  //
-      ("without", po::value<std::vector<std::string>>(), "turns a checker off")          //
-      ("twice", "each run twice; the traces must agree")                                 //
-      ("minimise", "on a failure, look for a smaller schedule (default with --seed)")    //
-      ("no-minimise", "do not")                                                          //
-      ("keep-going", "with --seeds: go on after a failure")                              //
-      ("trace", "faults and log lines to standard error")                                //
-      ("schedule", "print the schedule of the seed and end")                             //
+      ("profile", po::value<std::string>()->default_value("any"),
+       "what may happen: any, steady (nothing that is a reason for an election), kills (leaders of "
+       "a healthy cluster are killed; prints how long none led)")                      //
+      ("without", po::value<std::vector<std::string>>(), "turns a checker off")        //
+      ("twice", "each run twice; the traces must agree")                               //
+      ("minimise", "on a failure, look for a smaller schedule (default with --seed)")  //
+      ("no-minimise", "do not")                                                        //
+      ("keep-going", "with --seeds: go on after a failure")                            //
+      ("trace", "faults and log lines to standard error")                              //
+      ("schedule", "print the schedule of the seed and end")                           //
       ("json", "a line for each run");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, flags), given);
@@ -96,6 +116,14 @@ int run_all(int argc, char** argv) {
 
   Options options;
   options.trace = given.count("trace") != 0;
+  const std::string profile = given["profile"].as<std::string>();
+  const auto known = std::find(std::begin(kProfileNames), std::end(kProfileNames), profile);
+  if (known == std::end(kProfileNames)) {
+    fmt::print(stderr, "there is no profile '{}'; there are: {}\n", profile,
+               fmt::join(kProfileNames, ", "));
+    return 2;
+  }
+  options.profile = static_cast<Profile>(known - std::begin(kProfileNames));
   if (given.count("without") != 0) {
     for (const std::string& name : given["without"].as<std::vector<std::string>>()) {
       const auto found = std::find(std::begin(kCheckerNames), std::end(kCheckerNames), name);
@@ -127,7 +155,7 @@ int run_all(int argc, char** argv) {
   }
   if (given.count("schedule") != 0) {
     size_t number = 0;
-    for (const Fault& fault : schedule_of(first))
+    for (const Fault& fault : schedule_of(first, options.profile))
       fmt::print("{:>3} {}\n", number++, to_text(fault));
     return 0;
   }
@@ -164,6 +192,7 @@ int run_all(int argc, char** argv) {
   const bool minimise_it = given.count("no-minimise") == 0 && !options.faults && !options.trace &&
                            (given.count("minimise") != 0 || given.count("seed") != 0);
   uint64_t failures = 0;
+  std::vector<uint64_t> failovers_ns;
   for (uint64_t seed = first; seed <= last; ++seed) {
     options.seed = seed;
     const std::string text = fmt::format(
@@ -177,6 +206,7 @@ int run_all(int argc, char** argv) {
             {Checker::kMember, 0, "two runs of the seed took different ways"});
     }
     if (json) print_json(result);
+    failovers_ns.insert(failovers_ns.end(), result.failovers_ns.begin(), result.failovers_ns.end());
     if (result.clean()) continue;
     ++failures;
     if (!json) print_failure(options, result);
@@ -189,6 +219,7 @@ int run_all(int argc, char** argv) {
     }
     if (given.count("keep-going") == 0) break;
   }
+  if (!json && !failovers_ns.empty()) print_failovers(std::move(failovers_ns));
   std::error_code ignored;
   std::filesystem::remove_all(dir, ignored);
   if (!json && failures == 0) fmt::print("{} seeds clean\n", last - first + 1);

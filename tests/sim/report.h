@@ -10,21 +10,22 @@
 namespace quorate::sim {
 
 enum class Checker : uint8_t {
-  kRaft,      // a node's own invariants; one leader a term, log matching, committed entries
-  kEntries,   // each index: the same entry with the same outcome, once, in order, everywhere
-  kHash,      // equal rolling state hash at equal applied index
-  kHistory,   // linearizability of single-key calls
-  kContent,   // acknowledged writes, ranges and transactions against the model, at most once
-  kWatch,     // in order, none lost, none twice, progress never ahead
-  kLease,     // no live lease's key removed, no dead lease's key kept
-  kCalls,     // each accepted call is answered once, each stream closed once
-  kMember,    // no member stops, refuses to start or aborts without a fault that explains it
-  kLiveness,  // once healed, everything goes on within a bound
+  kRaft,       // a node's own invariants; one leader a term, log matching, committed entries
+  kEntries,    // each index: the same entry with the same outcome, once, in order, everywhere
+  kHash,       // equal rolling state hash at equal applied index
+  kHistory,    // linearizability of single-key calls
+  kContent,    // acknowledged writes, ranges and transactions against the model, at most once
+  kWatch,      // in order, none lost, none twice, progress never ahead
+  kLease,      // no live lease's key removed, no dead lease's key kept
+  kCalls,      // each accepted call is answered once, each stream closed once
+  kMember,     // no member stops, refuses to start or aborts without a fault that explains it
+  kLiveness,   // once healed, everything goes on within a bound
+  kElections,  // steady runs: the term and the leader stay
   kCount,
 };
-inline constexpr std::string_view kCheckerNames[] = {"raft",    "entries", "hash",  "history",
-                                                     "content", "watch",   "lease", "calls",
-                                                     "member",  "liveness"};
+inline constexpr std::string_view kCheckerNames[] = {"raft",    "entries",  "hash",     "history",
+                                                     "content", "watch",    "lease",    "calls",
+                                                     "member",  "liveness", "elections"};
 static_assert(std::size(kCheckerNames) == static_cast<size_t>(Checker::kCount));
 inline std::string_view name_of(Checker checker) {
   return kCheckerNames[static_cast<size_t>(checker)];

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sim/elections.h"
 #include "sim/member.h"
 #include "sim/operator.h"
 #include "sim/oracle.h"
+#include "sim/steady.h"
 #include "sim/timers.h"
 #include "sim/workload.h"
 #include "support/requests.h"
@@ -20,6 +22,8 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kStartNs = 60'000 * kMs;     // until every member is ready
 constexpr uint64_t kLivenessNs = 60'000 * kMs;  // from the healing until all goes on
 constexpr uint64_t kLeasesNs = 40'000 * kMs;    // until the last lease is gone
+constexpr uint64_t kFailoverNs = 20'000 * kMs;  // until another leads
+constexpr int kKills = 10;                      // of leaders, in a run that measures them
 constexpr int64_t kDriftPpmMax = 50'000;
 // Lease reads assume that no clock gains more than an eighth on another.
 static_assert(8 * (1'000'000 + kDriftPpmMax) < 9 * (1'000'000 - kDriftPpmMax));
@@ -38,6 +42,7 @@ struct Plan {
   bool drift = false;
   bool lease_reads = false;  // with any drift: kDriftPpmMax is within what they assume
   bool minority_stays_down = false;
+  bool steady = false;
   WorkloadConfig workload;
   ScheduleConfig schedule;
 
@@ -46,6 +51,27 @@ struct Plan {
     workload.watchers = 1;
     workload.think_ns_max = calm.think_ns_max;
     schedule.length_ns = calm.simulated_ns;
+  }
+  Plan(Profile profile, Random& random, uint64_t seed) : Plan(random, seed) {
+    if (profile == Profile::kAny) return;
+    members = random.one_in(3) ? 5 : 3;
+    minority_stays_down = false;
+    schedule.members = members;
+    schedule.kinds = 0;
+    steady = profile == Profile::kSteady;
+    if (profile == Profile::kKills) *this = calm_kills(members);
+  }
+  std::vector<Fault> draw(Random& random) const {
+    if (!steady) return draw_schedule(schedule, random);
+    return draw_steady_schedule(
+        {members, schedule.length_ns, heartbeat_ms * kMs, election_ms * kMs}, random);
+  }
+
+ private:
+  static Plan calm_kills(size_t members) {
+    Plan plan(Calm{.simulated_ns = 0, .clients = 2, .think_ns_max = 40 * kMs});
+    plan.members = members;
+    return plan;
   }
   Plan(Random& random, uint64_t seed) {
     const uint64_t size = random.below(10);
@@ -109,8 +135,8 @@ class Simulation final : private Cluster {
       : options_(options),
         verdicts_(options.verdicts),
         random_(options.seed),
-        plan_(options.calm ? Plan(*options.calm) : Plan(random_, options.seed)),
-        schedule_(draw_schedule(plan_.schedule, random_)),
+        plan_(options.calm ? Plan(*options.calm) : Plan(options.profile, random_, options.seed)),
+        schedule_(plan_.draw(random_)),
         env_(random_.next()),
         tracer_(env_.clock(), options.trace),
         network_(env_, random_.next()),
@@ -135,8 +161,11 @@ class Simulation final : private Cluster {
     const uint64_t start_ns = now();
     for (size_t i = 0; i < members_.size(); ++i) start(i);
     if (run_until(kStartNs, [&] { return all_ready(); })) {
+      if (plan_.steady && !run_until(kStartNs, [&] { return follow_one_leader(); }))
+        late("to agree on its leader", "");
       schedule_faults();
       workload_.start();
+      if (options_.profile == Profile::kKills) kill_leaders();
       run_for(plan_.schedule.length_ns);
       if (verdicts_.clean()) prove_liveness();
       if (verdicts_.clean()) workload_.judge();
@@ -157,6 +186,7 @@ class Simulation final : private Cluster {
     result.starts = starts_;
     result.snapshots = network_.snapshots();
     result.faults = faults_;
+    result.failovers_ns = failovers_.took_ns();
     return result;
   }
 
@@ -248,8 +278,53 @@ class Simulation final : private Cluster {
     test::TestHost* const host = env_.last_host();
     if (host == nullptr || env_.last_lane() != test::Lane::kLoop) return;
     for (size_t i = 0; i < members_.size(); ++i)
-      if (&members_[i]->machine == host && members_[i]->runs())
-        oracle_.look_at(i, members_[i]->server().raft());
+      if (&members_[i]->machine == host && members_[i]->runs()) look_at(i);
+  }
+
+  void look_at(size_t i) {
+    const raft::Raft& raft = members_[i]->server().raft();
+    oracle_.look_at(i, raft);
+    failovers_.look_at(raft, now());
+    if (!no_election_.began()) return;
+    if (std::string wrong = no_election_.check(raft); !wrong.empty())
+      verdicts_.add(Checker::kElections, now(), fmt::format("member {} {}", i, wrong));
+  }
+
+  // ------------------------------------------------------------ elections
+
+  // The member that leads, once all follow it; the number of members: not yet.
+  size_t leader() {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (!members_[i]->runs() || !leads(members_[i]->server().raft())) continue;
+      const raft::NodeId id = members_[i]->server().raft().id();
+      const bool all = std::all_of(members_.begin(), members_.end(), [&](const auto& member) {
+        return member->is_ready() && member->server().raft().leader() == id;
+      });
+      if (all) return i;
+    }
+    return members_.size();
+  }
+  bool follow_one_leader() {
+    leader_ = leader();
+    if (leader_ == members_.size()) return false;
+    no_election_.begin(members_[leader_]->server().raft());
+    return true;
+  }
+  void kill_leaders() {
+    for (int kill = 0; kill < kKills && verdicts_.clean(); ++kill) {
+      run_for((500 + random_.below(1000)) * kMs);
+      const bool agreed = run_until(kStartNs, [&] { return leader() != members_.size(); });
+      if (!agreed) return late("to agree on its leader", "");
+      const size_t victim = leader();
+      failovers_.leader_died(members_[victim]->server().raft().id(), now());
+      down(victim, Down::kKill);
+      if (options_.trace)
+        fmt::print(stderr, "{:>9.3f} ms  the leader, member {}, is killed\n",
+                   static_cast<double>(now()) / 1e6, victim);
+      if (!run_until(kFailoverNs, [&] { return !failovers_.waits(); }))
+        return late("to elect a leader", "");
+      start(victim);
+    }
   }
 
   // ------------------------------------------------------------ members
@@ -318,7 +393,9 @@ class Simulation final : private Cluster {
 
   void inject(size_t number) {
     const Fault& fault = schedule_[number];
-    const size_t a = fault.a, b = fault.b;
+    // Those of a steady run count from the leader.
+    const size_t a = plan_.steady ? (leader_ + fault.a) % members_.size() : fault.a;
+    const size_t b = plan_.steady ? (leader_ + fault.b) % members_.size() : fault.b;
     SimMember& member = *members_[a];
     if (options_.trace)
       fmt::print(stderr, "{:>9.3f} ms  fault {}: {}\n", static_cast<double>(now()) / 1e6, number,
@@ -531,6 +608,9 @@ class Simulation final : private Cluster {
   Operator operator_;
   std::vector<bool> wanted_;          // by member: it should run
   std::vector<uint64_t> at_call_ns_;  // by member: how long it is away after a crash at a call
+  NoElection no_election_;
+  Failovers failovers_;
+  size_t leader_ = 0;  // of a steady run
   bool healed_ = false;
   uint64_t starts_ = 0;
   std::array<uint64_t, static_cast<size_t>(FaultKind::kCount)> faults_{};
@@ -542,10 +622,9 @@ RunResult run(const Options& options) {
   return Simulation(options).run();
 }
 
-std::vector<Fault> schedule_of(uint64_t seed) {
+std::vector<Fault> schedule_of(uint64_t seed, Profile profile) {
   Random random(seed);
-  const Plan plan(random, seed);
-  return draw_schedule(plan.schedule, random);
+  return Plan(profile, random, seed).draw(random);
 }
 
 }  // namespace quorate::sim

@@ -31,8 +31,21 @@ struct Calm {
   uint64_t think_ns_max = 0;
 };
 
+// What the faults of a run may be.
+enum class Profile : uint8_t {
+  kAny,
+  kSteady,  // such as are no reason for an election (steady.h), and none may be held
+  kKills,   // leaders of a healthy cluster die, one after the other, to measure how long it takes
+};
+
+inline constexpr std::string_view kProfileNames[] = {"any", "steady", "kills"};
+inline std::string_view name_of(Profile profile) {
+  return kProfileNames[static_cast<size_t>(profile)];
+}
+
 struct Options {
   uint64_t seed = 1;
+  Profile profile = Profile::kAny;
   Engine engine;
   std::string real_dir;                    // for engines that need one; exists
   std::optional<std::set<size_t>> faults;  // only these of the schedule, by number
@@ -50,11 +63,12 @@ struct RunResult {
   uint64_t simulated_ns = 0;
   uint64_t calls = 0, unknown_calls = 0, watch_events = 0, entries = 0, starts = 0, snapshots = 0;
   std::array<uint64_t, static_cast<size_t>(FaultKind::kCount)> faults{};  // that took place
+  std::vector<uint64_t> failovers_ns;  // kKills: each time without a leader
   bool clean() const { return violations.empty(); }
 };
 
 RunResult run(const Options& options);
 // The schedule that run() would draw.
-std::vector<Fault> schedule_of(uint64_t seed);
+std::vector<Fault> schedule_of(uint64_t seed, Profile profile);
 
 }  // namespace quorate::sim
