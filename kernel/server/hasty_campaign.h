@@ -31,16 +31,19 @@ class HastyCampaign {
 
   // The connections of the leader that this member follows were reset.
   void reset(raft::NodeId leader, uint64_t now_ns) {
+    reset_ns_ = now_ns;
     if (due_ns_ != 0 && leader_ == leader && !reconnected_) return;
     leader_ = leader;
     tries_ = 0;
     gave_way_ = reconnected_ = false;
     due_ns_ = now_ns + wait();
   }
-  // Another asks for votes. It goes first, once: its log may be too short to win.
-  void another_campaigns(uint64_t now_ns) {
-    if (due_ns_ == 0 || gave_way_) return;
-    gave_way_ = true;
+  // Another asks whether it would get votes. It goes first, once: its log may be too short to win.
+  // Not so with one that asks for the votes themselves, since a quorum has granted it that: a try
+  // in that moment would depose it.
+  void another_campaigns(bool pre_vote, uint64_t now_ns) {
+    if (due_ns_ == 0 || (pre_vote && gave_way_)) return;
+    gave_way_ |= pre_vote;
     put_off(now_ns + kWaitNsMax + wait());
   }
   // The connection to `peer` stands. True: it is the leader's. The process at its other end has two
@@ -53,9 +56,11 @@ class HastyCampaign {
   }
   // Another leads, or `from` still does. What was on its way when a connection broke is no proof of
   // life; another connection may be whole, so there is time to see whether this one comes back.
+  // Nothing is on its way for two heartbeats: who is heard then lives, though nobody told of a
+  // connection, and a silence later on is another matter, to be sat out.
   void heard(raft::NodeId from, uint64_t now_ns) {
     if (due_ns_ == 0) return;
-    if (from != leader_ || reconnected_)
+    if (from != leader_ || reconnected_ || now_ns >= reset_ns_ + 2 * heartbeat_ns_)
       due_ns_ = 0;
     else if (tries_ == 0)
       put_off(now_ns + kWaitNsMax);
@@ -75,6 +80,7 @@ class HastyCampaign {
   Random random_;
   raft::NodeId leader_ = 0;
   uint64_t due_ns_ = 0;
+  uint64_t reset_ns_ = 0;
   int tries_ = 0;
   bool gave_way_ = false;     // to another, since the reset
   bool reconnected_ = false;  // and nothing heard since

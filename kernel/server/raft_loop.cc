@@ -241,7 +241,7 @@ void RaftLoop::note_haste(const raft::Message& message) {
   if (haste_.due_ns() == 0) return;
   const uint64_t now = parts_.clock->now_ns();
   if (message.type == raft::MessageType::kMsgPreVote || message.type == raft::MessageType::kMsgVote)
-    haste_.another_campaigns(now);
+    haste_.another_campaigns(message.type == raft::MessageType::kMsgPreVote, now);
   else if (is_from_leader(message.type) && message.term >= node_.hard_state().term)
     haste_.heard(message.from, now);
 }

@@ -53,11 +53,21 @@ TEST_CASE("each try waits longer at most, and the last is followed by none", "[h
 
 TEST_CASE("who asks first goes first, once", "[haste]") {
   Haste haste;
-  haste.another_campaigns(kMin);
+  haste.another_campaigns(true, kMin);
   const uint64_t due = haste.due_ns();
   CHECK(due >= kMin + kMax + kMin);
-  haste.another_campaigns(due - 1);
+  haste.another_campaigns(true, due - 1);
   CHECK(haste.due_ns() == due);
+}
+
+TEST_CASE("who asks for the votes themselves is given the time to win, each time", "[haste]") {
+  Haste haste;
+  haste.another_campaigns(true, kMin);
+  for (int term = 1; term < 4; ++term) {
+    const uint64_t now = haste.due_ns() - 1;
+    haste.another_campaigns(false, now);
+    CHECK(haste.due_ns() >= now + kMax + kMin);
+  }
 }
 
 TEST_CASE("a connection that stands again gives the leader two heartbeats to be heard", "[haste]") {
@@ -86,11 +96,27 @@ TEST_CASE("what was still on its way proves nothing, but buys time", "[haste]") 
   CHECK(haste.due_ns() <= kMin + 2 * kMax);
 }
 
+TEST_CASE("a leader that is heard on and on is alive, though nobody told of a connection",
+          "[haste]") {
+  Haste haste;
+  for (uint64_t now = kMin; now < 2 * kHeartbeat; now += kMin) haste.heard(kLeader, now);
+  CHECK(haste.due_ns() != 0);
+  SECTION("when nothing can be on its way any more") {
+    haste.heard(kLeader, 2 * kHeartbeat);
+    CHECK(haste.due_ns() == 0);
+  }
+  SECTION("counted from the last reset") {
+    haste.reset(kLeader, kHeartbeat);
+    haste.heard(kLeader, 2 * kHeartbeat);
+    CHECK(haste.due_ns() != 0);
+  }
+}
+
 TEST_CASE("there is no haste once another leads", "[haste]") {
   Haste haste;
   haste.heard(kOther, kMin);
   CHECK(haste.due_ns() == 0);
-  haste.another_campaigns(kMin);
+  haste.another_campaigns(true, kMin);
   CHECK(haste.due_ns() == 0);
 }
 
