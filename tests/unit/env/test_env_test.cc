@@ -112,6 +112,22 @@ TEST_CASE("a failed sync loses what it covered, even if a later one succeeds", "
   CHECK(env.disk().content("/a").empty());
 }
 
+TEST_CASE("a sync asked of a machine that is gone loses nothing of what is on its way",
+          "[support]") {
+  TestEnv env;
+  env.disk().set_content("/a", "");
+  auto file = std::move(*env.disk().open("/a", OpenMode::kReadWrite));
+  const Slice text = "abc";
+  env.disk().stop_after(1);
+  REQUIRE(file->write(0, {&text, 1}).ok());
+  CHECK(file->sync().code() == Code::kIoError);
+  env.disk().kill();
+  file = std::move(*env.disk().open("/a", OpenMode::kReadWrite));
+  REQUIRE(file->sync().ok());
+  env.crash(1);
+  CHECK(env.disk().content("/a") == "abc");
+}
+
 TEST_CASE("a simulated file reads as a plain string would", "[support]") {
   Random random(7);
   TestEnv env;
