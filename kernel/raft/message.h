@@ -66,6 +66,15 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
+inline bool is_vote_request(const Message& message) {
+  return message.type == MessageType::kMsgVote || message.type == MessageType::kMsgPreVote;
+}
+// Only who leads the message's term sends these.
+inline bool is_from_leader(const Message& message) {
+  return message.type == MessageType::kMsgApp || message.type == MessageType::kMsgHeartbeat ||
+         message.type == MessageType::kMsgSnap;
+}
+
 // "1->2 MsgApp Term:1 Log:1/11 Commit:11 Entries:[1/12 EntryNormal \"x\"]", etcd raft's form.
 std::string to_text(const Message& message);
 

@@ -20,13 +20,6 @@ bool is_local(const Message& message) {
     default: return false;
   }
 }
-bool is_vote_request(const Message& message) {
-  return message.type == MessageType::kMsgVote || message.type == MessageType::kMsgPreVote;
-}
-bool is_from_leader(const Message& message) {
-  return message.type == MessageType::kMsgApp || message.type == MessageType::kMsgHeartbeat ||
-         message.type == MessageType::kMsgSnap;
-}
 // These are handed on from member to member, so they belong to no term.
 bool is_termless(const Message& message) {
   return message.type == MessageType::kMsgProp || message.type == MessageType::kMsgReadIndex;

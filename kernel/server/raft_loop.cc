@@ -21,12 +21,6 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
   from.clear();
 }
 
-// Of a member that leads, as it says itself.
-bool is_from_leader(raft::MessageType type) {
-  return type == raft::MessageType::kMsgApp || type == raft::MessageType::kMsgHeartbeat ||
-         type == raft::MessageType::kMsgSnap;
-}
-
 constexpr size_t kConfWaitingMax = 64;
 // Of a change that another member handed on: its caller waits there no longer than this.
 constexpr uint64_t kForwardedLifeNs = 7'000'000'000;
@@ -223,10 +217,10 @@ void RaftLoop::tick_if_due() {
 // The only voter need not wait to be sure that nobody leads. Others wait for the clock, unless the
 // leader's process was seen to end.
 void RaftLoop::campaign_if_due() {
-  const raft::SoftState soft = node_.soft_state();
-  if (alone_ && soft.leader == 0) node_.campaign();
-  const uint64_t now = parts_.clock->now_ns();
+  if (alone_ && node_.soft_state().leader == 0) node_.campaign();
   if (haste_.due_ns() == 0) return;
+  const uint64_t now = parts_.clock->now_ns();
+  const raft::SoftState soft = node_.soft_state();
   if (soft.leader != 0 && soft.leader != haste_.leader()) return haste_.give_up();
   if (now >= haste_.due_ns()) {
     // It may have been heard since by what was still on its way, or have been connected in vain.
@@ -240,9 +234,9 @@ void RaftLoop::campaign_if_due() {
 void RaftLoop::note_haste(const raft::Message& message) {
   if (haste_.due_ns() == 0) return;
   const uint64_t now = parts_.clock->now_ns();
-  if (message.type == raft::MessageType::kMsgPreVote || message.type == raft::MessageType::kMsgVote)
+  if (is_vote_request(message))
     haste_.another_campaigns(message.type == raft::MessageType::kMsgPreVote, now);
-  else if (is_from_leader(message.type) && message.term >= node_.hard_state().term)
+  else if (is_from_leader(message) && message.term >= node_.hard_state().term)
     haste_.heard(message.from, now);
 }
 
