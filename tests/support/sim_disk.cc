@@ -68,7 +68,7 @@ class SimFile final : public File {
 
   Status sync() override {
     // Nobody asks the disk of a machine that is gone; what is on its way there stays so.
-    const bool gone = disk_->stop_after_ == 0;
+    const bool gone = disk_->is_gone();
     const Status status = begin(SimDisk::Op::kSync);
     if (gone || epoch_ != disk_->epoch_) return status;
     if (status.ok()) inode_->flush();

@@ -164,12 +164,11 @@ SimNetwork::Node* SimNetwork::live(uint64_t serial) {
   return found == nodes_.end() ? nullptr : found->second.get();
 }
 
-const std::set<std::string>& SimNetwork::urls_of(const Node& node) {
-  return node.urls;
+bool SimNetwork::passes(const Node& from, const Node& to) const {
+  return passes(from.urls, to.urls);
 }
 
-bool SimNetwork::passes(const std::set<std::string>& from,
-                        const std::set<std::string>& to) const {
+bool SimNetwork::passes(const std::set<std::string>& from, const std::set<std::string>& to) const {
   if (cut_.empty()) return true;
   for (const std::string& a : from)
     for (const std::string& b : to)
@@ -178,17 +177,10 @@ bool SimNetwork::passes(const std::set<std::string>& from,
 }
 
 void SimNetwork::carry(Node& from, Node& to, Action action) {
-  carry_at(env_.clock().now_ns() + delay_of(from, to) + extra_delay(), from, to, std::move(action));
-}
-
-void SimNetwork::carry_at(uint64_t due_ns, Node& from, Node& to, Action action) {
-  if (env_.is_gone()) return;
-  clockwork_->add(due_ns, [this, from = from.serial, to = to.serial, action = std::move(action)] {
-    Node* const sender = live(from);
-    Node* const receiver = live(to);
-    if (sender == nullptr || receiver == nullptr || receiver->stopped) return;
-    if (passes(*sender, *receiver)) action();
-  });
+  carry_message_at(env_.clock().now_ns() + delay_of(from, to) + extra_delay(), from, to,
+                   [this, from = from.serial, action = std::move(action)] {
+                     if (live(from) != nullptr) action();
+                   });
 }
 
 void SimNetwork::carry_message_at(uint64_t due_ns, const Node& from, const Node& to,

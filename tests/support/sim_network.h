@@ -71,8 +71,7 @@ class SimNetwork {
   void later(uint64_t delay_ns, Action action);
   // Runs `action` when what `from` says has come to `to`, if it comes, and both still live.
   void carry(Node& from, Node& to, Action action);
-  void carry_at(uint64_t due_ns, Node& from, Node& to, Action action);
-  // What was sent arrives though the sender has died since.
+  // The same at `due_ns`, though the sender may have died since.
   void carry_message_at(uint64_t due_ns, const Node& from, const Node& to, Action action);
   // A question to an address comes from a host that waits for the answer, outside of all turns.
   void run_until_answered(uint64_t serial, uint64_t token);
@@ -81,9 +80,8 @@ class SimNetwork {
   Node* node_of(uint64_t id);
   Node* node_at(const std::string& url);
   Node* live(uint64_t serial);
-  bool passes(const Node& from, const Node& to) const { return passes(urls_of(from), urls_of(to)); }
+  bool passes(const Node& from, const Node& to) const;
   bool passes(const std::set<std::string>& from, const std::set<std::string>& to) const;
-  static const std::set<std::string>& urls_of(const Node& node);
   void remove(Node* node);
   uint64_t delay();
   uint64_t extra_delay();
@@ -93,7 +91,7 @@ class SimNetwork {
   Random random_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Clockwork> clockwork_;
-  std::map<uint64_t, std::unique_ptr<Node>> nodes_;  // by serial
+  std::map<uint64_t, std::unique_ptr<Node>> nodes_;         // by serial
   std::map<uint64_t, std::set<std::string>> urls_of_dead_;  // by serial
   uint64_t next_serial_ = 1;
   uint64_t next_token_ = 1;
