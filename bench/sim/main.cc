@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
+#include <stdexcept>
 #include <string>
 
 #include "plugin/loader.h"
@@ -33,6 +36,9 @@ double cpu_seconds() {
 }
 
 int measure(uint64_t seconds, const std::string& only, bool json) {
+  if (!only.empty() && std::none_of(std::begin(kLoads), std::end(kLoads),
+                                    [&](const Load& load) { return only == load.name; }))
+    throw std::invalid_argument("there is no load '" + only + "'");
   plugin::PluginLoader loader("/nowhere", {{"backend_memory", quorate_static_backend_memory()}},
                               Logger());
   const Result<plugin::BackendFactory> engine = loader.backend("memory");

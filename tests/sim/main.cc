@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
+#include <stdexcept>
 
 #include "plugin/loader.h"
 #include "sim/minimise.h"
@@ -86,6 +89,16 @@ void print_failovers(std::vector<uint64_t> took_ns) {
       took_ns.size(), part(0.5), part(0.95), part(0.999), part(1));
 }
 
+// Throws what there is instead if no name is `name`.
+template <typename Names>
+size_t place_in(const Names& names, std::string_view kind, const std::string& name) {
+  const auto found = std::find(std::begin(names), std::end(names), name);
+  if (found == std::end(names))
+    throw std::invalid_argument(
+        fmt::format("there is no {} '{}'; there are: {}", kind, name, fmt::join(names, ", ")));
+  return static_cast<size_t>(found - std::begin(names));
+}
+
 int run_all(int argc, char** argv) {
   po::options_description flags("quorate-sim: real servers under virtual time and faults by seed");
   flags.add_options()("help", "this text")                          //
@@ -116,25 +129,11 @@ int run_all(int argc, char** argv) {
 
   Options options;
   options.trace = given.count("trace") != 0;
-  const std::string profile = given["profile"].as<std::string>();
-  const auto known = std::find(std::begin(kProfileNames), std::end(kProfileNames), profile);
-  if (known == std::end(kProfileNames)) {
-    fmt::print(stderr, "there is no profile '{}'; there are: {}\n", profile,
-               fmt::join(kProfileNames, ", "));
-    return 2;
-  }
-  options.profile = static_cast<Profile>(known - std::begin(kProfileNames));
-  if (given.count("without") != 0) {
-    for (const std::string& name : given["without"].as<std::vector<std::string>>()) {
-      const auto found = std::find(std::begin(kCheckerNames), std::end(kCheckerNames), name);
-      if (found == std::end(kCheckerNames)) {
-        fmt::print(stderr, "there is no checker '{}'; there are: {}\n", name,
-                   fmt::join(kCheckerNames, ", "));
-        return 2;
-      }
-      options.verdicts.turn_off(static_cast<Checker>(found - std::begin(kCheckerNames)));
-    }
-  }
+  options.profile =
+      static_cast<Profile>(place_in(kProfileNames, "profile", given["profile"].as<std::string>()));
+  if (given.count("without") != 0)
+    for (const std::string& name : given["without"].as<std::vector<std::string>>())
+      options.verdicts.turn_off(static_cast<Checker>(place_in(kCheckerNames, "checker", name)));
   if (given.count("faults") != 0) {
     options.faults.emplace();
     std::string list = given["faults"].as<std::string>();
