@@ -101,7 +101,7 @@ constexpr Flag kFlags[] = {
      "Endpoints of the discovery service."},
     {"strict-reconfig-check", kClustering, kBool, "true", kWorks,
      "Refuse membership changes that would lose the quorum."},
-    {"pre-vote", kClustering, kBool, "true", kNoEffect, "Ask for votes before raising the term."},
+    {"pre-vote", kClustering, kBool, "true", kWorks, "Ask for votes before raising the term."},
     {"max-learners", kClustering, kCount, "1", kNoEffect, "Most learners at a time."},
     {"auto-compaction-retention", kClustering, kText, "0", kNotBuilt,
      "History to keep; 0: never compact by itself."},

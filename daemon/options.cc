@@ -264,6 +264,7 @@ Status read_cluster(const Given& given, Options& options) {
   if (!state) return state.status();
   options.config.initial_cluster_existing = *state == "existing";
   options.config.strict_reconfig_check = given.flag("strict-reconfig-check");
+  options.config.pre_vote = given.flag("pre-vote");
   for (const std::string& entry : split(given.text("initial-cluster"), ',')) {
     QUORATE_TRY(add_initial_member(entry, options.config.initial_cluster));
   }

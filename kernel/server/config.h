@@ -41,6 +41,7 @@ struct Config {
 
   uint64_t heartbeat_ms = 100;  // one raft tick
   uint64_t election_ms = 1000;  // a multiple of it; at least five times
+  bool pre_vote = true;         // without: whoever was cut off deposes the leader when it is back
   bool lease_reads = false;     // trusts clocks: what it assumes of them stands in raft::Config
   int64_t quota_bytes = 0;      // 0: 2 GiB; negative: none
   uint64_t request_bytes_max = 1572864;
@@ -53,6 +54,8 @@ struct Config {
   uint64_t wal_segment_bytes = uint64_t{16} << 20;     // of segments made from now on
   uint64_t wal_keep_bytes_max = uint64_t{1} << 30;     // for followers that lag
   uint64_t log_memory_bytes_max = uint64_t{64} << 20;  // of the log, beside the WAL
+  uint64_t append_bytes_max = uint64_t{1} << 20;       // of payloads, in one message to a peer
+  uint64_t append_in_progress_bytes_max = uint64_t{16} << 20;  // on their way to the WAL's disk
 
   // Every setting by its flag's name, as text, for plugins that ask (host.h).
   std::vector<std::pair<std::string, std::string>> flags;

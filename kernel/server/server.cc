@@ -82,7 +82,10 @@ void Server::make_loops(Bootstrapped found) {
   raft_config.id = state_.member_id;
   raft_config.heartbeat_ticks = 1;
   raft_config.log_memory_bytes_max = config_.log_memory_bytes_max;
+  raft_config.append_bytes_max = config_.append_bytes_max;
+  raft_config.append_in_progress_bytes_max = config_.append_in_progress_bytes_max;
   raft_config.election_ticks = static_cast<int>(config_.election_ms / config_.heartbeat_ms);
+  raft_config.pre_vote = config_.pre_vote;
   raft_config.lease_reads = config_.lease_reads;
   raft_config.seed = env_.random_seed();
   raft_config.logger = logger_.named("raft");

@@ -17,7 +17,7 @@ class Cluster {
   virtual size_t add_machine() = 0;
   // Starts the machine's process, and again whenever it ends.
   virtual void start(size_t i) = 0;
-  // It belongs to the cluster no more: its process ends, for good.
+  // It does not belong to the cluster: its process ends, until start().
   virtual void retire(size_t i) = 0;
 };
 

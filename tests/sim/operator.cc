@@ -129,6 +129,11 @@ void Operator::remove_now(size_t victim, int tries) {
 
 void Operator::settle(std::function<void()> done) {
   stopped_ = true;
+  // A machine that is being added belongs to it or not once that has ended.
+  if (busy_) {
+    timers_.after(kAgainNs, [=, this] { settle(done); });
+    return;
+  }
   ask(test::request([&](schema::Request::Builder root) { root.initCluster().setList(true); }),
       [this, done = std::move(done)](const Call& call) {
         if (call.code != Code::kOk) {

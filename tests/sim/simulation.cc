@@ -11,6 +11,7 @@
 #include "sim/operator.h"
 #include "sim/oracle.h"
 #include "sim/steady.h"
+#include "sim/storm.h"
 #include "sim/timers.h"
 #include "sim/workload.h"
 #include "support/requests.h"
@@ -42,7 +43,10 @@ struct Plan {
   bool drift = false;
   bool lease_reads = false;  // with any drift: kDriftPpmMax is within what they assume
   bool minority_stays_down = false;
-  bool steady = false;
+  bool pre_vote = true;
+  uint64_t append_bytes_max = 1 << 20;
+  uint64_t append_in_progress_bytes_max = 16 << 20;
+  Profile profile = Profile::kAny;
   WorkloadConfig workload;
   ScheduleConfig schedule;
 
@@ -52,26 +56,43 @@ struct Plan {
     workload.think_ns_max = calm.think_ns_max;
     schedule.length_ns = calm.simulated_ns;
   }
-  Plan(Profile profile, Random& random, uint64_t seed) : Plan(random, seed) {
-    if (profile == Profile::kAny) return;
+  Plan(Profile of, Random& random, uint64_t seed) : Plan(random, seed) {
+    if (of == Profile::kAny) return;
     members = random.one_in(3) ? 5 : 3;
-    minority_stays_down = false;
     schedule.members = members;
-    schedule.kinds = 0;
-    steady = profile == Profile::kSteady;
-    if (profile == Profile::kKills) *this = calm_kills(members);
+    if (of == Profile::kKills) *this = calm_kills(members);
+    if (of == Profile::kSteady) minority_stays_down = false;
+    if (of == Profile::kStorm) make_stormy(random);
+    profile = of;
   }
   std::vector<Fault> draw(Random& random) const {
-    if (!steady) return draw_schedule(schedule, random);
-    return draw_steady_schedule(
-        {members, schedule.length_ns, heartbeat_ms * kMs, election_ms * kMs}, random);
+    switch (profile) {
+      case Profile::kSteady:
+        return draw_steady_schedule(
+            {members, schedule.length_ns, heartbeat_ms * kMs, election_ms * kMs}, random);
+      case Profile::kStorm:
+        return draw_storm_schedule({members, schedule.length_ns, election_ms * kMs}, random);
+      case Profile::kKills: return {};
+      case Profile::kAny: break;
+    }
+    return draw_schedule(schedule, random);
   }
+  // Whether faults count members from the leader.
+  bool from_leader() const { return profile == Profile::kSteady || profile == Profile::kStorm; }
 
  private:
   static Plan calm_kills(size_t members) {
     Plan plan(Calm{.simulated_ns = 0, .clients = 2, .think_ns_max = 40 * kMs});
     plan.members = members;
     return plan;
+  }
+  // Short timeouts for many elections, and limits so small that an append is cut in pieces.
+  void make_stormy(Random& random) {
+    heartbeat_ms = 20;
+    election_ms = 200;
+    pre_vote = random.one_in(2);
+    if (random.one_in(2)) append_bytes_max = random.one_in(2) ? 1 : 1 << random.below(12);
+    if (random.one_in(2)) append_in_progress_bytes_max = 1 << random.below(14);
   }
   Plan(Random& random, uint64_t seed) {
     const uint64_t size = random.below(10);
@@ -161,11 +182,12 @@ class Simulation final : private Cluster {
     const uint64_t start_ns = now();
     for (size_t i = 0; i < members_.size(); ++i) start(i);
     if (run_until(kStartNs, [&] { return all_ready(); })) {
-      if (plan_.steady && !run_until(kStartNs, [&] { return follow_one_leader(); }))
+      if (plan_.profile == Profile::kSteady &&
+          !run_until(kStartNs, [&] { return follow_one_leader(); }))
         late("to agree on its leader", "");
       schedule_faults();
       workload_.start();
-      if (options_.profile == Profile::kKills) kill_leaders();
+      if (plan_.profile == Profile::kKills) kill_leaders();
       run_for(plan_.schedule.length_ns);
       if (verdicts_.clean()) prove_liveness();
       if (verdicts_.clean()) workload_.judge();
@@ -217,13 +239,16 @@ class Simulation final : private Cluster {
     config.log_memory_bytes_max = plan_.log_memory_bytes_max;
     config.wal_keep_bytes_max = plan_.wal_keep_bytes_max;
     config.freeze_interval_ms = plan_.freeze_interval_ms;
+    config.pre_vote = plan_.pre_vote;
     config.lease_reads = plan_.lease_reads;
+    config.append_bytes_max = plan_.append_bytes_max;
+    config.append_in_progress_bytes_max = plan_.append_in_progress_bytes_max;
     member.machine.set_disk_delay_ns(plan_.disk_delay_ns);
     member.machine.set_turn_ns(30'000);
     if (plan_.drift)
       member.machine.set_drift_ppm(static_cast<int64_t>(random_.below(2 * kDriftPpmMax + 1)) -
                                    kDriftPpmMax);
-    wanted_.push_back(true);
+    wanted_.push_back(false);
     at_call_ns_.push_back(0);
     return i;
   }
@@ -304,6 +329,19 @@ class Simulation final : private Cluster {
     }
     return members_.size();
   }
+  // Who leads in the highest term, whether anybody follows it or not; leader_ when nobody does.
+  size_t newest_leader() const {
+    size_t newest = leader_;
+    raft::Term term = 0;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (!members_[i]->runs()) continue;
+      const raft::Raft& raft = members_[i]->server().raft();
+      if (raft.role() != raft::Role::kLeader || raft.term() <= term) continue;
+      newest = i;
+      term = raft.term();
+    }
+    return newest;
+  }
   bool follow_one_leader() {
     leader_ = leader();
     if (leader_ == members_.size()) return false;
@@ -338,10 +376,14 @@ class Simulation final : private Cluster {
     else
       member.kill();
   }
-  void start_after(size_t i, uint64_t ns) {
-    timers_.after(ns + 1, [this, i] { start(i); });
-  }
   void start(size_t i) override {
+    wanted_[i] = true;
+    start_process(i);
+  }
+  void start_after(size_t i, uint64_t ns) {
+    timers_.after(ns + 1, [this, i] { start_process(i); });
+  }
+  void start_process(size_t i) {
     SimMember& member = *members_[i];
     if (member.runs() || member.stopping() || member.starting() || !wanted_[i]) return;
     ++starts_;
@@ -393,9 +435,10 @@ class Simulation final : private Cluster {
 
   void inject(size_t number) {
     const Fault& fault = schedule_[number];
-    // Those of a steady run count from the leader.
-    const size_t a = plan_.steady ? (leader_ + fault.a) % members_.size() : fault.a;
-    const size_t b = plan_.steady ? (leader_ + fault.b) % members_.size() : fault.b;
+    if (plan_.profile == Profile::kStorm) leader_ = newest_leader();
+    const size_t from = plan_.from_leader() ? leader_ : 0;
+    const size_t a = (from + fault.a) % members_.size();
+    const size_t b = (from + fault.b) % members_.size();
     SimMember& member = *members_[a];
     if (options_.trace)
       fmt::print(stderr, "{:>9.3f} ms  fault {}: {}\n", static_cast<double>(now()) / 1e6, number,
@@ -531,7 +574,7 @@ class Simulation final : private Cluster {
         wanted_[i] = false;
         down(i, Down::kPowerLoss);
       } else {
-        start(i);
+        start_process(i);
       }
     }
   }
@@ -610,7 +653,7 @@ class Simulation final : private Cluster {
   std::vector<uint64_t> at_call_ns_;  // by member: how long it is away after a crash at a call
   NoElection no_election_;
   Failovers failovers_;
-  size_t leader_ = 0;  // of a steady run
+  size_t leader_ = 0;  // whom faults count from
   bool healed_ = false;
   uint64_t starts_ = 0;
   std::array<uint64_t, static_cast<size_t>(FaultKind::kCount)> faults_{};

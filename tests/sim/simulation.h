@@ -36,9 +36,10 @@ enum class Profile : uint8_t {
   kAny,
   kSteady,  // such as are no reason for an election (steady.h), and none may be held
   kKills,   // leaders of a healthy cluster die, one after the other, to measure how long it takes
+  kStorm,   // leaders come and go (storm.h)
 };
 
-inline constexpr std::string_view kProfileNames[] = {"any", "steady", "kills"};
+inline constexpr std::string_view kProfileNames[] = {"any", "steady", "kills", "storm"};
 inline std::string_view name_of(Profile profile) {
   return kProfileNames[static_cast<size_t>(profile)];
 }

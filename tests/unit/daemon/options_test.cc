@@ -271,9 +271,10 @@ TEST_CASE("what is not built is refused rather than ignored", "[options]") {
 }
 
 TEST_CASE("the initial cluster lists members by name, each with all its addresses", "[options]") {
-  const Options options = accepted(
-      {"--name=a", "--initial-cluster-state=existing", "--strict-reconfig-check=false",
-       "--initial-cluster=a=http://h:1,b=http://h:2,a=http://h:3", "--initial-cluster-token=t"});
+  const Options options =
+      accepted({"--name=a", "--initial-cluster-state=existing", "--strict-reconfig-check=false",
+                "--pre-vote=false", "--initial-cluster=a=http://h:1,b=http://h:2,a=http://h:3",
+                "--initial-cluster-token=t"});
   const auto& cluster = options.config.initial_cluster;
   REQUIRE(cluster.size() == 2);
   CHECK(cluster[0].name == "a");
@@ -283,6 +284,8 @@ TEST_CASE("the initial cluster lists members by name, each with all its addresse
   CHECK(options.config.initial_cluster_token == "t");
   CHECK(options.config.initial_cluster_existing);
   CHECK_FALSE(options.config.strict_reconfig_check);
+  CHECK_FALSE(options.config.pre_vote);
+  CHECK(accepted({}).config.pre_vote);
 }
 
 TEST_CASE("what is accepted and yet deserves a look becomes a warning", "[options]") {
