@@ -11,10 +11,20 @@ import pathlib
 import subprocess
 import sys
 import time
+import typing
 
 from kept import Kept
 
 CHUNK = 25  # seeds of one process: few enough that their lines fit into a pipe
+
+
+class Job(typing.NamedTuple):
+    seed: int
+    engine: str
+    profile: str
+
+    def flags(self):
+        return ["--engine", self.engine, "--profile", self.profile]
 
 
 def engine_of(seed, engine):
@@ -25,14 +35,32 @@ def engine_of(seed, engine):
         seed % 100, "memory")
 
 
-def chunks(pairs):
-    """Runs of seeds that follow each other on one engine."""
+def profile_of(seed, profile):
+    """Of each hundred seeds twenty are storms of elections and five must hold none; in fives, so
+    that one process runs several."""
+    if profile != "mixed":
+        return profile
+    five = seed // 5
+    return "storm" if five % 5 == 3 else "steady" if five % 20 == 0 else "any"
+
+
+def past(path):
+    """The jobs of a file with a line for each: SEED ENGINE [PROFILE]."""
+    for line in pathlib.Path(path).read_text().splitlines():
+        if line and not line.startswith("#"):
+            seed, engine, profile = (line.split() + ["any"])[:3]
+            yield Job(int(seed), engine, profile)
+
+
+def chunks(jobs):
+    """Runs of seeds that follow each other on one engine, of one profile."""
     chunk = []
-    for seed, engine in pairs:
-        if chunk and (len(chunk) == CHUNK or chunk[0][1] != engine or chunk[-1][0] + 1 != seed):
+    for job in jobs:
+        if chunk and (len(chunk) == CHUNK or chunk[-1]._replace(seed=job.seed) != job or
+                      chunk[-1].seed + 1 != job.seed):
             yield chunk
             chunk = []
-        chunk.append((seed, engine))
+        chunk.append(job)
     if chunk:
         yield chunk
 
@@ -43,18 +71,19 @@ class Campaign:
         # What one build of the program found says nothing of another.
         build = hashlib.sha256(pathlib.Path(arguments.program).read_bytes()).hexdigest()[:16]
         self.kept = Kept(pathlib.Path(arguments.state) / f"runs-{build}.jsonl", arguments.again)
-        self.runs = {(run["engine"], run["seed"]): run for run in self.kept.read()}
+        self.runs = {Job(run["seed"], run["engine"], run["profile"]): run
+                     for run in self.kept.read()}
         self.known = len(self.runs)
         self.started = time.monotonic()
 
-    def add(self, run):
-        self.runs[(run["engine"], run["seed"])] = run
+    def add(self, job, run):
+        run.update(job._asdict())
+        self.runs[job] = run
         self.kept.add(run)
 
     def start(self, chunk):
-        first, last, engine = chunk[0][0], chunk[-1][0], chunk[0][1]
-        command = [self.arguments.program, "--seeds", f"{first}-{last}", "--engine", engine,
-                   "--json", "--keep-going"]
+        command = [self.arguments.program, "--seeds", f"{chunk[0].seed}-{chunk[-1].seed}",
+                   *chunk[0].flags(), "--json", "--keep-going"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True)
         return process, chunk
@@ -62,18 +91,15 @@ class Campaign:
     def take(self, process, chunk):
         """The lines of one process. A seed that has none, when the process ended, aborted it."""
         output, errors = process.communicate()
-        engine = chunk[0][1]
         seen = set()
         for line in output.splitlines():
             run = json.loads(line)
-            run["engine"] = engine
             seen.add(run["seed"])
-            self.add(run)
-        left = [(seed, engine) for seed, engine in chunk if seed not in seen]
+            self.add(chunk[0]._replace(seed=run["seed"]), run)
+        left = [job for job in chunk if job.seed not in seen]
         if not left:
             return []
-        self.add({"seed": left[0][0], "engine": engine, "clean": False, "checker": "abort",
-                  "errors": errors[-2000:]})
+        self.add(left[0], {"clean": False, "checker": "abort", "errors": errors[-2000:]})
         return left[1:]
 
     def progress(self, wanted, done):
@@ -87,67 +113,65 @@ class Campaign:
               f"{left / 60:.0f} min left   ", end=end, file=sys.stderr, flush=True)
 
     def run(self):
-        pairs = [(seed, engine_of(seed, self.arguments.engine)) for seed in range(
-            self.arguments.first, self.arguments.first + self.arguments.seeds)]
+        first = self.arguments.first
+        jobs = [Job(seed, engine_of(seed, self.arguments.engine),
+                    profile_of(seed, self.arguments.profile))
+                for seed in range(first, first + self.arguments.seeds)]
         if self.arguments.past:
-            lines = pathlib.Path(self.arguments.past).read_text().splitlines()
-            pairs += [(int(line.split()[0]), line.split()[1]) for line in lines
-                      if line and not line.startswith("#")]
-        wanted = [(seed, engine) for seed, engine in pairs if (engine, seed) not in self.runs]
-        work = collections.deque(chunks(wanted))
+            jobs += past(self.arguments.past)
+        work = collections.deque(chunks(job for job in jobs if job not in self.runs))
         running = []
         show = 0.0
         while work or running:
             while work and len(running) < self.arguments.jobs:
                 running.append(self.start(work.popleft()))
-            for pair in list(running):
-                process, chunk = pair
+            for each in list(running):
+                process, chunk = each
                 try:
                     process.wait(timeout=0.05)
                 except subprocess.TimeoutExpired:
                     continue
-                running.remove(pair)
+                running.remove(each)
                 rest = self.take(process, chunk)
                 if rest:
                     work.appendleft(rest)
             if time.monotonic() - show > 1:
                 show = time.monotonic()
-                self.progress(len(pairs), sum((engine, seed) in self.runs
-                                              for seed, engine in pairs))
-        self.progress(len(pairs), len(pairs))
+                self.progress(len(jobs), sum(job in self.runs for job in jobs))
+        self.progress(len(jobs), len(jobs))
         return self.report()
 
     def report(self):
         runs = list(self.runs.values())
-        failed = sorted((run["seed"], run["engine"], run["checker"])
-                        for run in runs if not run["clean"])
+        failed = sorted((job, run["checker"]) for job, run in self.runs.items()
+                        if not run["clean"])
         total = collections.Counter()
         faults = collections.Counter()
-        engines = collections.Counter()
+        engines = collections.Counter(run["engine"] for run in runs)
+        profiles = collections.Counter(run["profile"] for run in runs)
         for run in runs:
-            engines[run["engine"]] += 1
             for name in ("events", "simulated_s", "calls", "unknown_calls", "watch_events",
                          "entries", "starts", "snapshots"):
                 total[name] += run.get(name, 0)
             faults.update(run.get("faults", {}))
-        summary = {"seeds": len(runs), "engines": dict(engines),
+        summary = {"seeds": len(runs), "engines": dict(engines), "profiles": dict(profiles),
                    "simulated_hours": round(total.pop("simulated_s") / 3600, 2),
                    **{name: int(number) for name, number in total.items()},
                    "faults": dict(faults.most_common()),
-                   "failed": [{"seed": seed, "engine": engine, "checker": checker}
-                              for seed, engine, checker in failed]}
+                   "failed": [{**job._asdict(), "checker": checker} for job, checker in failed]}
         if self.arguments.json:
             print(json.dumps(summary))
         else:
-            print(f"{summary['seeds']} seeds from {self.arguments.first} on ({', '.join(f'{n} {e}' for e, n in engines.items())}), "
+            kinds = ", ".join(f"{n} {name}" for name, n in (engines + profiles).items())
+            print(f"{summary['seeds']} seeds from {self.arguments.first} on ({kinds}), "
                   f"{summary['simulated_hours']} simulated hours, {summary['events']} events, "
                   f"{summary['calls']} calls ({summary['unknown_calls']} of unknown outcome), "
                   f"{summary['watch_events']} watch events, {summary['starts']} starts, "
                   f"{summary['snapshots']} snapshots")
             print("faults: " + ", ".join(f"{name} {count}" for name, count in faults.most_common()))
-            for seed, engine, checker in failed:
-                print(f"FAILED [{checker}]: {self.arguments.program} --seed {seed} "
-                      f"--engine {engine}")
+            for job, checker in failed:
+                print(f"FAILED [{checker}]: {self.arguments.program} --seed {job.seed} "
+                      f"{' '.join(job.flags())}")
             print("all clean" if not failed else f"{len(failed)} of {len(runs)} failed")
         return 1 if failed else 0
 
@@ -161,6 +185,7 @@ def main():
     parser.add_argument("--fresh", action="store_true", help="begin with a seed by the clock")
     parser.add_argument("--past", help="a file of seeds that failed once, to be run as well")
     parser.add_argument("--engine", default="mixed", help="mixed, memory, lmdb, rocksdb or a path")
+    parser.add_argument("--profile", default="mixed", help="mixed, any, storm or steady")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--again", action="store_true", help="forget what has run")
     parser.add_argument("--json", action="store_true")
