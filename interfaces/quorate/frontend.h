@@ -20,7 +20,7 @@ enum {
 };
 typedef struct quorate_call {
   uint32_t struct_size, flags;
-  uint64_t timeout_ms;           /* 0: the server's default */
+  uint64_t timeout_ms;           /* 0: the server's default, which bounds waits for other members */
   quorate_slice token;           /* auth token, empty for none */
   quorate_slice tls_common_name; /* of a verified client certificate */
   quorate_slice remote_address, client_api_version, trace;

@@ -11,7 +11,7 @@
 namespace quorate::server {
 namespace {
 
-constexpr uint64_t kTimeoutMsMax = 3'600'000;
+constexpr uint64_t kTimeoutMsMax = 3'600'000;  // nobody waits longer
 
 void fill_error(quorate_error* error, const Status& status) {
   if (error == nullptr) return;
@@ -107,7 +107,7 @@ void Services::submit_batch(quorate_on_done on_done, void* sink, quorate_submiss
     PendingCall call;
     call.id = item.call_id = first_id + i;
     call.caller = {on_done, sink, item.user};
-    call.deadline_ns = deadline_of(item.call);
+    call.deadline_ns = deadline_of(item.call, request_timeout_ms(*parts_.config));
     const Status status = submit(item, slab, call, sorted);
     item.status = static_cast<quorate_status>(status.code());
     if (status.ok()) sorted.calls.push_back(call);
@@ -163,6 +163,8 @@ Status Services::submit(const quorate_submission& item, Slab& slab, PendingCall&
     case apply::Route::kLocal:
       if (request->get_if<apply::MoveLeaderOp>()) call.late = Code::kTransferTimeout;
       if (reads_on_pool(*request)) {
+        // It waits for nobody: only its caller may find that it takes too long.
+        call.deadline_ns = deadline_of(item.call, kTimeoutMsMax);
         sorted.local.push_back({call.id, call.deadline_ns, std::move(*request)});
       } else {
         sorted.ask.questions.push_back(question(call, std::move(*request)));
@@ -227,10 +229,8 @@ int64_t Services::make_lease_id() {
   return id == 0 ? make_lease_id() : static_cast<int64_t>(id);
 }
 
-uint64_t Services::deadline_of(const quorate_call* call) const {
-  uint64_t timeout_ms = request_timeout_ms(*parts_.config);
-  if (call != nullptr && call->timeout_ms != 0)
-    timeout_ms = std::min({timeout_ms, call->timeout_ms, kTimeoutMsMax});
+uint64_t Services::deadline_of(const quorate_call* call, uint64_t timeout_ms) const {
+  if (call != nullptr && call->timeout_ms != 0) timeout_ms = std::min(timeout_ms, call->timeout_ms);
   return parts_.clock->now_ns() + timeout_ms * 1'000'000;
 }
 

@@ -59,7 +59,8 @@ class Services {
                Sorted& sorted);
   Question question(const PendingCall& call, apply::Request request) const;
   int64_t make_lease_id();
-  uint64_t deadline_of(const quorate_call* call) const;
+  // At most `timeout_ms` from now, or sooner if the caller wants it so.
+  uint64_t deadline_of(const quorate_call* call, uint64_t timeout_ms) const;
   quorate_status watch_open(const quorate_call* call, quorate_on_watch on_watch, void* user,
                             uint64_t* stream, quorate_error* error);
   quorate_status range_open(const quorate_call* call, quorate_slice request,

@@ -36,7 +36,7 @@ class Storm {
   void draw_at(uint64_t at_ns) {
     const size_t a = random_.below(config_.members);
     const uint64_t slow_ms = 2 + random_.below(config_.election_ns / kMs * 3 / 4);
-    switch (random_.below(20)) {
+    switch (random_.below(22)) {
       case 0:
       case 1:
       case 2:
@@ -57,6 +57,8 @@ class Storm {
       case 17:
         return add(at_ns, random_.one_in(2) ? FaultKind::kDeaf : FaultKind::kMute, a, while_ns());
       case 18:
+      case 19: return resets(at_ns);
+      case 20:
         return add(at_ns, FaultKind::kSplit, 0, while_ns(),
                    random_.below(uint64_t{1} << config_.members));
       default: return add(at_ns, FaultKind::kLossy, a, while_ns(), 2 + random_.below(10));
@@ -67,6 +69,14 @@ class Storm {
     const uint64_t ns = config_.election_ns + random_.below(3 * config_.election_ns);
     add(at_ns, FaultKind::kIsolate, 0, ns + random_.below(2 * config_.election_ns));
     add(at_ns, FaultKind::kPause, 0, ns);
+  }
+  // A leader whose connection breaks before a new follower has answered knows nothing of its log.
+  void resets(uint64_t at_ns) {
+    const size_t a = 1 + random_.below(config_.members - 1);
+    for (uint64_t n = 1 + random_.below(4); n != 0; --n) {
+      faults_.push_back({at_ns, FaultKind::kReset, 0, a, 0, 0});
+      at_ns += random_.below(150) * kMs;
+    }
   }
   // To one that is gone before it can take over.
   void hand_over(uint64_t at_ns, size_t to) {

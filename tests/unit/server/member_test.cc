@@ -234,6 +234,24 @@ TEST_CASE("the engine gets what was applied after the interval that was asked fo
   }
 }
 
+TEST_CASE("a hash that takes long is bounded by its caller's patience, not by the member's",
+          "[member]") {
+  TestMember member;
+  member.start();
+  member.put("a", "1");
+  const auto patient = [&](uint64_t timeout_ms, uint64_t until_ms) {
+    member.env.set_pools_run(false);
+    const auto answer = member.send(hash_kv_request(), timeout_ms);
+    member.env.advance_ms(until_ms);
+    member.env.set_pools_run(true);
+    member.env.run_until_idle();
+    return answer->code;
+  };
+  CHECK(patient(0, 60'000) == Code::kOk);
+  CHECK(patient(30'000, 20'000) == Code::kOk);
+  CHECK(patient(30'000, 31'000) == Code::kTimeout);
+}
+
 TEST_CASE("a lease lives for one and a half election timeouts at least", "[member]") {
   TestMember member;
   member.config.election_ms = 3000;
