@@ -146,6 +146,11 @@ class Env {
 // The production Env, ready to use.
 std::unique_ptr<Env> make_posix_env();
 
+// Creates the directory and those above it that are missing. After OK each of them outlives a power
+// cut. One that is there already may be left by a process that was killed before it got so far, so
+// its name is synced too, if this process may open the directory above: one that it may not open
+// was not its own work.
+Status create_dir_durably(FileSystem& files, const std::string& dir);
 // Writes `content` beside `path`, syncs it, renames it over `path` and syncs the directory: after
 // OK the new content is there, after a crash the old one or the new one.
 Status write_file_atomically(FileSystem& files, const std::string& path, Slice content);

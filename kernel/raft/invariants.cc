@@ -63,6 +63,9 @@ std::string check_peer(const Raft& raft, const Progress& peer) {
   if ((!replicates && inflights.size() != 0) || !inflights.adds_up())
     return fmt::format("node {}: {} messages, {} bytes count as in flight to {} in {}", raft.id(),
                        inflights.size(), inflights.bytes(), peer.id, to_text(peer.state()));
+  if (peer.window && peer.window->last().index <= peer.match())
+    return fmt::format("node {}: a window for {} ends at {}, which it has acknowledged", raft.id(),
+                       peer.id, peer.window->last().index);
   if ((peer.state() == ProgressState::kSnapshot) != (peer.pending_snapshot() != 0))
     return fmt::format("node {}: {} is in {} with snapshot {} pending", raft.id(), peer.id,
                        to_text(peer.state()), peer.pending_snapshot());

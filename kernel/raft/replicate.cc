@@ -142,8 +142,10 @@ void Raft::handle_log_loaded(Message& message) {
   // Only what has left memory is sure to be committed; the file may hold more, which can be cut.
   while (!message.entries.empty() && message.entries.back().index > log_.previous().index)
     message.entries.pop_back();
-  peer->window = LogSlice{{message.log_term, message.index}, std::move(message.entries)};
   replicate_due_ = true;
+  // It may have acknowledged all of it meanwhile: a window that nothing would ever take away.
+  if (message.index + message.entries.size() <= peer->match()) return;
+  peer->window = LogSlice{{message.log_term, message.index}, std::move(message.entries)};
 }
 
 void Raft::handle_append(Message& message) {

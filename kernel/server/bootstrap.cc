@@ -230,7 +230,7 @@ Result<Bootstrapped> bootstrap(Env& env, const Config& config,
                                const Logger& logger) {
   Bootstrapped result;
   FileSystem& files = env.files();
-  QUORATE_TRY(files.create_dir(config.data_dir));
+  QUORATE_TRY(create_dir_durably(files, config.data_dir));
   Result<std::unique_ptr<FileLock>> lock = files.lock(config.data_dir + "/LOCK");
   if (!lock)
     return std::move(lock).error().with_context("data directory " + config.data_dir +

@@ -35,8 +35,7 @@ Result<std::unique_ptr<GenerationImport>> GenerationImport::begin(FileSystem& fi
   Result<uint64_t> generation = next_generation(files, options.data_dir);
   if (!generation) return std::move(generation).error();
   const std::string dir = generation_dir(options.data_dir, *generation);
-  QUORATE_TRY(files.create_dir(dir));
-  QUORATE_TRY(files.sync_dir(backend_dir(options.data_dir)));
+  QUORATE_TRY(create_dir_durably(files, dir));
   Result<std::unique_ptr<plugin::Backend>> backend = options.open(dir);
   if (!backend) {
     // A directory that stays behind is deleted by the next start.
@@ -104,7 +103,7 @@ Status GenerationImport::complete() {
   checkpoint_.reset();
   engine_.reset();
   current_.snapshot = applied().entry;
-  // What lies in the directory is durable by the engine's word, its name by the sync of begin().
+  // What lies in the directory is durable by the engine's word, its name since begin().
   QUORATE_TRY(
       write_file_atomically(files_, complete_path(options_.data_dir), encode_current(current_)));
   complete_ = true;

@@ -81,11 +81,9 @@ Result<std::unique_ptr<plugin::Backend>> create(FileSystem& files, const OpenOpt
   // A start that did not get as far as CURRENT left nothing that counts.
   QUORATE_TRY(remove_others(files, options, 0));
   current = {1, options.engine, {}};
-  const std::string dir = generation_dir(options.data_dir, 1);
-  QUORATE_TRY(files.create_dir(dir));
-  QUORATE_TRY(files.sync_dir(options.data_dir));
   // The generation must not be younger than the CURRENT that names it.
-  QUORATE_TRY(files.sync_dir(backend_dir(options.data_dir)));
+  const std::string dir = generation_dir(options.data_dir, 1);
+  QUORATE_TRY(create_dir_durably(files, dir));
   Result<std::unique_ptr<plugin::Backend>> backend = options.open(dir);
   if (!backend) return backend;
   QUORATE_TRY(
@@ -203,7 +201,7 @@ Result<Current> decode_current(Slice text, const std::string& path) {
 }
 
 Result<OpenedEngine> open_engine(FileSystem& files, const OpenOptions& options) {
-  QUORATE_TRY(files.create_dir(backend_dir(options.data_dir)));
+  QUORATE_TRY(create_dir_durably(files, backend_dir(options.data_dir)));
   const std::string path = current_path(options.data_dir);
   if (files.exists(path)) QUORATE_TRY(settle_complete(files, options));
   Result<std::optional<Current>> named = read_named(files, path);

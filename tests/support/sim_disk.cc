@@ -2,6 +2,7 @@
 #include "support/sim_disk.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -170,9 +171,19 @@ void SimDisk::crash(Random& random) {
       inode->current = inode->durable;
       inode->pending.clear();
     }
+  std::set<std::string> dirs;
+  for (const Names* names : {&names_, &durable_names_})
+    for (const auto& [path, inode] : *names)
+      if (inode->is_dir) dirs.insert(path);
   for (const NameChange& change : pending_names_)
     if (random.one_in(2)) apply(durable_names_, change);
   pending_names_.clear();
+  // What lies in a directory goes with it, though each name was drawn by itself.
+  for (auto at = durable_names_.begin(); at != durable_names_.end();) {
+    const std::string dir = parent_of(at->first);
+    const bool lost = dirs.contains(dir) && !durable_names_.contains(dir);
+    at = lost ? durable_names_.erase(at) : std::next(at);
+  }
   names_ = durable_names_;
   locked_.clear();
   faults_.clear();
@@ -245,7 +256,7 @@ Result<std::unique_ptr<File>> SimDisk::open(const std::string& path, OpenMode mo
 }
 
 bool SimDisk::exists(const std::string& path) {
-  return names_.count(path) != 0;
+  return path == "/" || names_.count(path) != 0;
 }
 
 Result<std::vector<std::string>> SimDisk::list(const std::string& dir) {

@@ -128,6 +128,45 @@ TEST_CASE("a sync asked of a machine that is gone loses nothing of what is on it
   CHECK(env.disk().content("/a") == "abc");
 }
 
+TEST_CASE("a directory that a crash takes back, or leaves deleted, holds nothing", "[support]") {
+  int lost = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    TestEnv env;
+    SimDisk& disk = env.disk();
+    REQUIRE(disk.create_dir("/deleted").ok());
+    REQUIRE(write_text(disk, "/deleted/a", "1", true).ok());
+    REQUIRE(disk.sync_dir("/deleted").ok());
+    REQUIRE(disk.sync_dir("/").ok());
+    REQUIRE(disk.remove_all("/deleted").ok());
+    REQUIRE(disk.create_dir("/made").ok());
+    REQUIRE(write_text(disk, "/made/a", "1", true).ok());
+    REQUIRE(disk.sync_dir("/made").ok());
+    env.crash(seed);
+    for (const std::string dir : {"/deleted", "/made"}) {
+      if (disk.exists(dir)) continue;
+      ++lost;
+      CHECK_FALSE(disk.exists(dir + "/a"));
+    }
+  }
+  CHECK(lost > 20);
+}
+
+TEST_CASE("a directory that is made durably outlives every crash, with those above it",
+          "[support]") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    TestEnv env;
+    // The last one is left by a process that was killed before it synced.
+    if (seed % 2 == 0) {
+      REQUIRE(create_dir_durably(env.disk(), "/a").ok());
+      REQUIRE(env.disk().create_dir("/a/b").ok());
+    }
+    REQUIRE(create_dir_durably(env.disk(), seed % 2 == 0 ? "/a/b" : "/a/b/c").ok());
+    env.crash(seed);
+    CHECK(env.disk().exists("/a/b"));
+    CHECK((seed % 2 == 0 || env.disk().exists("/a/b/c")));
+  }
+}
+
 TEST_CASE("a simulated file reads as a plain string would", "[support]") {
   Random random(7);
   TestEnv env;
