@@ -12,12 +12,6 @@ namespace {
 
 constexpr char kZeroBlock[kBlockBytes] = {};
 
-std::string dir_above(const std::string& dir) {
-  const size_t slash = dir.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : dir.substr(0, slash);
-}
-
 uint64_t body_bytes_of(const raft::Append& append) {
   uint64_t bytes = append.snapshot ? Batch::bytes_of(*append.snapshot) : 0;
   for (const raft::Entry& entry : append.entries) bytes += Batch::bytes_of(entry);
@@ -46,13 +40,13 @@ Result<std::unique_ptr<Wal>> Wal::create(Env& env, const Options& options, const
                                          const std::optional<raft::SnapshotMeta>& base,
                                          const Logger& logger) {
   FileSystem& files = env.files();
-  QUORATE_TRY(files.create_dir(options.dir));
+  QUORATE_TRY(options.sync ? create_dir_durably(files, options.dir)
+                           : files.create_dir(options.dir));
   const Result<bool> exists_already = exists(files, options.dir);
   QUORATE_TRY(exists_already.status());
   if (*exists_already)
     return Status(Code::kInvalidArgument,
                   options.dir + " holds a log already; open it, or name another directory");
-  if (options.sync) QUORATE_TRY(files.sync_dir(dir_above(options.dir)));
 
   std::unique_ptr<Wal> wal(new Wal(env, options, identity, logger));
   if (base) {

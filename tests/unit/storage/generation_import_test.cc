@@ -38,7 +38,7 @@ std::string sent_stream(int pairs = 300) {
 class Receiver {
  public:
   explicit Receiver(bool durable = true) : durable_(durable) {
-    REQUIRE(files().create_dir("/data").ok());
+    REQUIRE(create_dir_durably(files(), "/data").ok());
     const OpenedEngine opened = *start();
     WriteBuffer buffer;
     Applied applied;

@@ -16,7 +16,7 @@ using test::TestEngineDisk;
 class DataDir {
  public:
   explicit DataDir(bool durable = true) : engine_disk(durable) {
-    REQUIRE(files().create_dir("/data").ok());
+    REQUIRE(create_dir_durably(files(), "/data").ok());
   }
 
   FileSystem& files() { return env.files(); }
