@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "raft/text.h"
 #include "sim/elections.h"
 #include "sim/member.h"
 #include "sim/operator.h"
@@ -623,14 +624,22 @@ class Simulation final : private Cluster {
     if (!run_until(kLivenessNs, [&] { return what_is_left().empty(); }))
       return late("to say so", what_is_left());
   }
+  static void print_state(SimMember& member) {
+    fmt::print(stderr, "member {}: runs {} ready {} gone {} stopping {} starting {} failure {}\n",
+               member.number(), member.runs(), member.is_ready(), member.machine.is_gone(),
+               member.stopping(), member.starting(), member.failure().to_string());
+    if (!member.runs()) return;
+    const raft::Raft& raft = member.server().raft();
+    fmt::print(stderr, "  {} {} term {} leader {} commit {} applied {} log {} to {}\n", raft.id(),
+               raft::to_text(raft.role()), raft.term(), raft.leader(), raft.log().commit(),
+               raft.log().applied(), raft.log().first_index(), raft.log().last_index());
+    for (const raft::Progress& peer : raft.progress())
+      fmt::print(stderr, "    {} {} match {} next {} {}\n", peer.id, to_text(peer.state()),
+                 peer.match(), peer.next(), peer.paused() ? "paused" : "");
+  }
   void late(const char* what, const std::string& why) {
-    if (options_.trace) {
-      for (const auto& member : members_)
-        fmt::print(stderr,
-                   "member {}: runs {} ready {} gone {} stopping {} starting {} failure {}\n",
-                   member->number(), member->runs(), member->is_ready(), member->machine.is_gone(),
-                   member->stopping(), member->starting(), member->failure().to_string());
-    }
+    if (options_.trace)
+      for (const auto& member : members_) print_state(*member);
     if (verdicts_.clean())
       verdicts_.add(Checker::kLiveness, now(),
                     fmt::format("the healed cluster takes too long {}: {}", what, why));
