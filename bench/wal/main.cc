@@ -76,6 +76,7 @@ class WalWriter {
     require(made.status());
     wal_ = std::move(*made);
     while (wal_->spares() < wal::kSparesMade) make_spare();
+    name_next();
     payload_ = Bytes::take(random_text(shape.bytes));
   }
 
@@ -83,14 +84,16 @@ class WalWriter {
   double write(size_t batches) {
     std::vector<raft::Append> appends(batches);
     for (raft::Append& append : appends) fill(append);
-    const double begin = now();
+    double seconds = 0;
     for (raft::Append& append : appends) {
+      const uint64_t segment = wal_->head().segment;
+      const double begin = now();
       wal_->append(std::move(append));
       require(wal_->sync());
+      seconds += now() - begin;
+      if (wal_->head().segment != segment) recycle();
     }
-    const double end = now();
-    recycle();
-    return end - begin;
+    return seconds;
   }
 
  private:
@@ -112,6 +115,14 @@ class WalWriter {
     }
   }
 
+  void name_next() {
+    const auto next = wal_->name_next();
+    if (!next) return;
+    require(
+        wal::name_segment(env_.files(), wal_->options().dir, next->spare_path, next->number, true));
+    wal_->next_named(next->number);
+  }
+
   // What the pool does in a member.
   void recycle() {
     for (const uint64_t number : wal_->release(last_, last_)) {
@@ -122,6 +133,7 @@ class WalWriter {
       require(spare.status());
       if (*spare) wal_->add_spare(**spare);
     }
+    name_next();
   }
 
   Env& env_;

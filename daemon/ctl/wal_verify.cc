@@ -70,7 +70,7 @@ Report report_on(FileSystem& files, const std::string& dir, const Status& result
                  const LogState& state) {
   Report report;
   report.state = state;
-  const bool sound = result.ok() && state.marked;
+  const bool sound = result.ok() && state.marked && state.torn.empty();
   if (!sound && grew(files, dir, state)) {
     report.verdict = Verdict::kUnreadable;
     report.sentence = dir +
@@ -82,13 +82,13 @@ Report report_on(FileSystem& files, const std::string& dir, const Status& result
   } else if (!result.ok()) {
     report.verdict = Verdict::kUnreadable;
     report.sentence = std::string(result.message());
-  } else if (state.torn) {
+  } else if (!state.torn.empty()) {
     report.verdict = Verdict::kTorn;
     report.sentence = fmt::format(
         "{} is whole up to a torn end: {}; batch {} in {} was not written to its end, so nobody "
         "was told of it, and the member drops it when it starts. After a kill or a power cut this "
         "is as it should be",
-        dir, whole_text(state), state.batch + 1, state.place());
+        dir, whole_text(state), state.batch + 1, state.torn);
   } else if (!state.marked) {
     report.verdict = Verdict::kTorn;
     report.sentence = fmt::format(

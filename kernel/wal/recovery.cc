@@ -14,11 +14,11 @@ class Recovery final : private LogVisitor {
 
   Result<std::unique_ptr<Wal>> run(Recovered& found) {
     QUORATE_TRY(scan_log(env_.files(), options_.dir, *this, end_));
-    if (!end_.marked)
+    if (!end_.marked || !end_.torn.empty())
       logger_.warn(
-          "the log ends without a mark in {}, after batch {} and entry {}: what follows, if "
-          "anything, was never acknowledged and is dropped",
-          end_.place(), end_.batch, end_.last.index);
+          "the log ends {} a mark in {}, after batch {} and entry {}: what follows, if anything, "
+          "was never acknowledged and is dropped",
+          end_.marked ? "with" : "without", end_.place(), end_.batch, end_.last.index);
     found_.identity = end_.identity;
     found_.hard_state = end_.hard_state;
     found_.snapshot = end_.snapshot;
@@ -33,6 +33,7 @@ class Recovery final : private LogVisitor {
     wal_.reset(new Wal(env_, options_, end_.identity, logger_));
     wal_->segments_ = std::move(segments_);
     wal_->seed_ = end_.segment.seed();
+    wal_->next_salt_ = end_.segment.next_salt;
     wal_->offset_ = end_.offset;
     wal_->batch_number_ = wal_->synced_number_ = end_.batch;
     wal_->chain_ = end_.chain;
@@ -46,24 +47,39 @@ class Recovery final : private LogVisitor {
     QUORATE_TRY(file.status());
     wal_->file_ = std::move(*file);
     if (options_.sync) QUORATE_TRY(make_durable());
+    if (end_.next) QUORATE_TRY(take_named(*end_.next));
     return wal_->adopt_spares();
   }
 
   // What was read need not be on the disk: the process may have died between write and sync, or
   // because a sync failed, after which the system's cache shows pages as clean that the disk never
-  // got. Only the last batch can be such, and only if no mark vouches for it. Written once more, it
-  // is synced in earnest.
+  // got. Only the last batch can be such, with the header before it if it is the segment's first,
+  // and only if no mark vouches for it. Written once more, it is synced in earnest.
   Status make_durable() {
-    if (!end_.marked && end_.last_batch_offset > 0) {
-      std::string batch(end_.offset - end_.last_batch_offset, '\0');
-      const Result<size_t> got =
-          wal_->file_->read(end_.last_batch_offset, batch.data(), batch.size());
+    if (!end_.marked) {
+      const uint64_t from = end_.last_batch_offset > kBlockBytes ? end_.last_batch_offset : 0;
+      std::string batch(end_.offset - from, '\0');
+      const Result<size_t> got = wal_->file_->read(from, batch.data(), batch.size());
       QUORATE_TRY(got.status());
       const Slice part = Slice(batch).substr(0, *got);
-      QUORATE_TRY(wal_->file_->write(end_.last_batch_offset, {&part, 1}));
+      QUORATE_TRY(wal_->file_->write(from, {&part, 1}));
     }
     QUORATE_TRY(wal_->file_->sync());
     return env_.files().sync_dir(options_.dir);
+  }
+
+  // The file that has the name of the next segment already. It may hold parts of a beginning, the
+  // header and that of the first batch: they go, as behind a torn end.
+  Status take_named(const NamedFile& next) {
+    FileSystem& files = env_.files();
+    if (next.bytes == options_.segment_bytes) {
+      QUORATE_TRY(clear_head(files, next.path, 2, options_.sync));
+      wal_->next_ = Spare{next.path, next.bytes};
+      wal_->next_is_named_ = true;
+      return Status();
+    }
+    QUORATE_TRY(files.remove(next.path));
+    return options_.sync ? files.sync_dir(options_.dir) : Status();
   }
 
   Status on_segment(const SegmentHeader& header) override {

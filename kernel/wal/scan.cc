@@ -52,9 +52,13 @@ class Scan final : private RecordSink {
     Result<std::vector<uint64_t>> numbers = list_segments(files_, dir_);
     QUORATE_TRY(numbers.status());
     if (numbers->empty()) return Status(Code::kNotFound, dir_ + " holds no log");
+    const Result<bool> begun = is_begun(*numbers);
+    QUORATE_TRY(begun.status());
+    const size_t segments = numbers->size() - (*begun ? 0 : 1);
     for (size_t i = 0; i < numbers->size(); ++i) {
       QUORATE_TRY(check_neighbours(*numbers, i));
-      QUORATE_TRY(read_segment((*numbers)[i], i == 0, i + 1 == numbers->size()));
+      QUORATE_TRY(i < segments ? read_segment((*numbers)[i], i == 0, i + 1 == segments)
+                               : read_named((*numbers)[i]));
     }
     if (state_.hard_state.commit > state_.last.index)
       return damage(state_.place(), "entries up to " + std::to_string(state_.hard_state.commit) +
@@ -69,8 +73,41 @@ class Scan final : private RecordSink {
     return damage(dir_, "the file " + segment_name(numbers[i - 1] + 1) + " is missing");
   }
 
+  std::string path_of(uint64_t number) const { return dir_ + "/" + segment_name(number); }
+
+  // Of the newest file. The first of all had its header before its name.
+  Result<bool> is_begun(const std::vector<uint64_t>& numbers) const {
+    if (numbers.size() == 1) return true;
+    const std::string path = path_of(numbers.back());
+    Result<std::unique_ptr<File>> file = files_.open(path, OpenMode::kRead);
+    QUORATE_TRY(file.status());
+    std::string block(kBlockBytes, '\0');
+    const Result<size_t> got = (*file)->read(0, block.data(), block.size());
+    QUORATE_TRY(got.status());
+    const auto header = decode_segment_header(Slice(block).substr(0, *got), path);
+    return header || header.error().code() != Code::kCorrupt;
+  }
+
+  // A file whose header is not whole. That became durable with the first batch, so a later one, or
+  // a mark, vouches for both; and the first batch for all that was before.
+  Status read_named(uint64_t number) {
+    const std::string path = path_of(number);
+    const Result<std::string> content = read_file(files_, path);
+    QUORATE_TRY(content.status());
+    const ChainSeed seed = state_.segment.next_seed();
+    if (voucher_stands(*content, seed, kBlockBytes, state_.batch))
+      return damage(at_byte(path, 0),
+                    "its header is not whole, though a batch in it says that batch " +
+                        std::to_string(state_.batch + 1) + " was");
+    state_.next = NamedFile{number, content->size(), path};
+    const bool batch = content->size() >= kBlockBytes + kBatchHeaderBytes &&
+                       decode_batch_header(content->data() + kBlockBytes, seed);
+    if (batch || content->find_first_not_of('\0') < kBlockBytes) state_.torn = at_byte(path, 0);
+    return Status();
+  }
+
   Status read_segment(uint64_t number, bool first, bool last) {
-    const std::string path = dir_ + "/" + segment_name(number);
+    const std::string path = path_of(number);
     Result<std::string> content = read_file(files_, path);
     QUORATE_TRY(content.status());
     Result<SegmentHeader> header = decode_segment_header(*content, path);
@@ -113,6 +150,8 @@ class Scan final : private RecordSink {
   Status join(const SegmentHeader& header, const std::string& path) const {
     if (header.identity != state_.identity)
       return damage(at_byte(path, 0), "it belongs to another member's log");
+    if (header.salt != state_.segment.next_salt)
+      return damage(at_byte(path, 0), "it is not the segment that the one before it names");
     if (header.first_batch != state_.batch + 1 || header.previous != state_.chain)
       return damage(state_.place(), "batch " + std::to_string(state_.batch + 1) +
                                         " is not whole, though batch " +
@@ -142,7 +181,7 @@ class Scan final : private RecordSink {
     if (scanner.voucher_follows())
       return damage(state_.place(), "batch " + std::to_string(state_.batch + 1) +
                                         " is not whole, though a later one says that it was");
-    state_.torn = scanner.header_stands();
+    if (scanner.header_stands()) state_.torn = state_.place();
     return Status();
   }
 
@@ -198,9 +237,9 @@ class Gleaner final : private RecordSink {
  public:
   explicit Gleaner(Behind& behind) : behind_(behind) {}
 
-  void read(Slice segment, const SegmentHeader& header, uint64_t from) {
+  void read(Slice segment, const ChainSeed& seed, uint64_t from) {
     for (uint64_t at = from; at + kBatchHeaderBytes <= segment.size(); at += kBlockBytes) {
-      const auto batch = whole_batch(segment, header, at);
+      const auto batch = whole_batch(segment, seed, at);
       if (!batch || !read_records(batch->body, *this).ok()) continue;
       if (batch->header.kind == BatchKind::kMark) continue;
       if (behind_.batches++ == 0) behind_.first_batch = batch->header.number;
@@ -242,10 +281,11 @@ Behind look_behind(FileSystem& files, const std::string& dir, const LogState& st
     const Result<std::string> content = read_file(files, path);
     if (!content) continue;
     const Result<SegmentHeader> header = decode_segment_header(*content, path);
-    if (!header) continue;
-    behind.commit = std::max(behind.commit, header->hard_state.commit);
+    if (!header && number != state.segment.segment + 1) continue;
+    if (header) behind.commit = std::max(behind.commit, header->hard_state.commit);
     const bool reached = number == state.segment.segment;
-    gleaner.read(*content, *header, reached ? state.offset : kBlockBytes);
+    gleaner.read(*content, header ? header->seed() : state.segment.next_seed(),
+                 reached ? state.offset : kBlockBytes);
   }
   return behind;
 }

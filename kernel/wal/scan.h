@@ -25,6 +25,14 @@ class LogVisitor : public RecordSink {
   virtual Status on_batch(const BatchHeader& header, uint64_t offset) = 0;
 };
 
+// The newest file, when it bears its name and is not begun: its header is not whole, and nothing in
+// it vouches for a batch that the log lacks.
+struct NamedFile {
+  uint64_t number = 0;  // that of the last segment, and 1
+  uint64_t bytes = 0;
+  std::string path;
+};
+
 // What a log comes to, as far as it was read.
 struct LogState {
   Identity identity;
@@ -42,7 +50,8 @@ struct LogState {
   uint32_t chain = 0;              // checksum of its header, or of the segment's
   uint64_t last_batch_offset = 0;  // 0: there is none in this segment
   bool marked = false;             // an end mark stands there, and vouches for the last batch
-  bool torn = false;               // the header of another batch stands there, which is not whole
+  std::optional<NamedFile> next;   // the file of the segment that follows
+  std::string torn;                // where a batch stands that is not whole; empty: nowhere
   std::string place() const;       // path and offset, for messages
 };
 

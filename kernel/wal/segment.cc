@@ -33,15 +33,25 @@ uint64_t number_of(std::string_view text) {
   return number;
 }
 
+Status unknown_version(uint32_t version, const std::string& path) {
+  const std::string what = path + " has log format " + std::to_string(version) +
+                           ", this program knows " + std::to_string(kFormatVersion) + " alone: ";
+  return Status(Code::kUnsupported,
+                what + (version > kFormatVersion
+                            ? "run the version that wrote it, or a newer one"
+                            : "run the version that wrote it, or remove the member from its "
+                              "cluster and add a new one"));
+}
+
 bool take_header(Slice& from, SegmentHeader& header) {
   uint8_t has_snapshot = 0;
   if (!take_le(from, header.segment) || !take_le(from, header.bytes) ||
-      !take_le(from, header.salt) || !take_le(from, header.identity.cluster_id) ||
-      !take_le(from, header.identity.member_id) || !take_le(from, header.first_batch) ||
-      !take_le(from, header.previous) || !take_le(from, header.log_end.term) ||
-      !take_le(from, header.log_end.index) || !take_le(from, header.before.first) ||
-      !take_le(from, header.before.last) || !take_hard_state(from, header.hard_state) ||
-      !take_le(from, has_snapshot))
+      !take_le(from, header.salt) || !take_le(from, header.next_salt) ||
+      !take_le(from, header.identity.cluster_id) || !take_le(from, header.identity.member_id) ||
+      !take_le(from, header.first_batch) || !take_le(from, header.previous) ||
+      !take_le(from, header.log_end.term) || !take_le(from, header.log_end.index) ||
+      !take_le(from, header.before.first) || !take_le(from, header.before.last) ||
+      !take_hard_state(from, header.hard_state) || !take_le(from, has_snapshot))
     return false;
   if (has_snapshot == 0) return true;
   return take_snapshot(from, header.snapshot.emplace());
@@ -55,6 +65,7 @@ std::string encode_segment_header(SegmentHeader& header) {
   put_le(block, header.segment);
   put_le(block, header.bytes);
   put_le(block, header.salt);
+  put_le(block, header.next_salt);
   put_le(block, header.identity.cluster_id);
   put_le(block, header.identity.member_id);
   put_le(block, header.first_batch);
@@ -86,10 +97,7 @@ Result<SegmentHeader> decode_segment_header(Slice block, const std::string& path
   if (header.checksum != crc32c(block.substr(0, kHeaderChecksumAt))) return damaged;
   Slice rest = block.substr(kSegmentMagic.size(), kHeaderChecksumAt - kSegmentMagic.size());
   take_le(rest, header.version);
-  if (header.version != kFormatVersion)
-    return Status(Code::kUnsupported, path + " has log format " + std::to_string(header.version) +
-                                          ", this program knows " + std::to_string(kFormatVersion) +
-                                          ": run the version that wrote it, or a newer one");
+  if (header.version != kFormatVersion) return unknown_version(header.version, path);
   if (!take_header(rest, header)) return damaged;
   return header;
 }
@@ -159,6 +167,17 @@ Result<std::optional<Spare>> SpareMaker::step() {
   return std::optional<Spare>(Spare{path_, bytes_});
 }
 
+Status clear_head(FileSystem& files, const std::string& path, uint64_t blocks, bool sync) {
+  Result<std::unique_ptr<File>> file = files.open(path, OpenMode::kReadWrite);
+  QUORATE_TRY(file.status());
+  const std::string zeros(blocks * kBlockBytes, '\0');
+  const Slice part = zeros;
+  QUORATE_TRY((*file)->write(0, {&part, 1}));
+  if (sync) QUORATE_TRY((*file)->sync());
+  (*file)->drop_cache();
+  return Status();
+}
+
 Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, uint64_t number,
                                     const std::string& spare_path, uint64_t segment_bytes) {
   const std::string path = dir + "/" + segment_name(number);
@@ -169,21 +188,37 @@ Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, u
     const Result<uint64_t> bytes = (*file)->size();
     QUORATE_TRY(bytes.status());
     if (!spare_path.empty() && *bytes == segment_bytes) spare = Spare{spare_path, *bytes};
-    (*file)->drop_cache();
     QUORATE_TRY(spare ? files.rename(path, spare_path) : files.remove(path));
   }
   QUORATE_TRY(files.sync_dir(dir));
+  // Not before: a crash would leave a segment without its header.
+  if (spare) QUORATE_TRY(clear_head(files, spare_path, 1, true));
   return spare;
 }
 
-std::optional<FoundBatch> whole_batch(Slice segment, const SegmentHeader& header, uint64_t offset) {
+Status name_segment(FileSystem& files, const std::string& dir, const std::string& spare_path,
+                    uint64_t number, bool sync) {
+  const Status renamed = files.rename(spare_path, dir + "/" + segment_name(number));
+  if (!renamed.ok() && renamed.code() != Code::kNotFound) return renamed;
+  return sync ? files.sync_dir(dir) : Status();
+}
+
+std::optional<FoundBatch> whole_batch(Slice segment, const ChainSeed& seed, uint64_t offset) {
   if (segment.size() < offset + kBatchHeaderBytes) return std::nullopt;
-  const auto batch = decode_batch_header(segment.data() + offset, header.seed());
+  const auto batch = decode_batch_header(segment.data() + offset, seed);
   const uint64_t body_at = offset + kBatchHeaderBytes;
   if (!batch || batch->body_bytes > segment.size() - body_at) return std::nullopt;
   const Slice body = segment.substr(body_at, batch->body_bytes);
   if (crc32c(body) != batch->body_crc) return std::nullopt;
   return FoundBatch{*batch, body};
+}
+
+bool voucher_stands(Slice segment, const ChainSeed& seed, uint64_t offset, uint64_t number) {
+  for (uint64_t at = offset; at + kBatchHeaderBytes <= segment.size(); at += kBlockBytes) {
+    const auto header = decode_batch_header(segment.data() + at, seed);
+    if (header && header->vouches > number) return true;
+  }
+  return false;
 }
 
 BatchScanner::BatchScanner(Slice segment, const SegmentHeader& header)
@@ -200,7 +235,7 @@ bool BatchScanner::is_next(const BatchHeader& header) const {
 std::optional<FoundBatch> BatchScanner::next() {
   if (ended_) return std::nullopt;
   ended_ = true;
-  const auto found = whole_batch(segment_, header_, offset_);
+  const auto found = whole_batch(segment_, header_.seed(), offset_);
   if (!found || !is_next(found->header)) return std::nullopt;
   if (found->header.kind == BatchKind::kMark) return found;
   ended_ = false;
@@ -208,14 +243,6 @@ std::optional<FoundBatch> BatchScanner::next() {
   last_number_ = found->header.number;
   chain_ = found->header.checksum;
   return found;
-}
-
-bool BatchScanner::voucher_follows() const {
-  for (uint64_t at = offset_; at + kBatchHeaderBytes <= segment_.size(); at += kBlockBytes) {
-    const auto header = decode_batch_header(segment_.data() + at, header_.seed());
-    if (header && header->vouches > last_number_) return true;
-  }
-  return false;
 }
 
 bool BatchScanner::header_stands() const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segment files: their names, their header, and the spares that they are made of. A spare is a file
 // of zeros of a segment's size, written once and synced, or a released segment: appending to blocks
-// that have been written needs no new metadata, which halves the price of a sync.
+// that have been written needs no new metadata, which halves the price of a sync. A spare gets the
+// name of the next segment before that is begun, which is a write and a sync like any other.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,9 @@
 namespace quorate::wal {
 
 inline constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;
-inline constexpr int kSparesMade = 2;  // prepared in advance
+inline constexpr int kSparesMade = 2;  // prepared in advance, the next segment among them
 inline constexpr int kSparesMax = 4;   // with those that were segments: else none would come to use
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 
 // Whose log it is; a directory of another member is refused by the server.
 struct Identity {
@@ -48,6 +49,7 @@ struct SegmentHeader {
   uint64_t segment = 0;
   uint64_t bytes = 0;  // of the file: it never changes
   uint64_t salt = 0;
+  uint64_t next_salt = 0;  // of the segment after it: what it holds is known without its header
   Identity identity;
   uint64_t first_batch = 0;  // the number that its first batch has
   uint32_t previous = 0;     // header checksum of the batch before it, 0 for the first segment
@@ -58,11 +60,12 @@ struct SegmentHeader {
   std::optional<raft::SnapshotMeta> snapshot;
   uint32_t checksum = 0;  // filled by encode and decode
   ChainSeed seed() const { return {segment, salt}; }
+  ChainSeed next_seed() const { return {segment + 1, next_salt}; }
 };
 
 // The block, and header.checksum.
 std::string encode_segment_header(SegmentHeader& header);
-// kCorrupt, or kUnsupported for a newer version; both name `path`.
+// kCorrupt, or kUnsupported for another version; both name `path`.
 Result<SegmentHeader> decode_segment_header(Slice block, const std::string& path);
 
 // "0000000000000001.wal" for 1; the reverse, 0 for any other name.
@@ -76,9 +79,9 @@ Result<std::vector<uint64_t>> list_segments(FileSystem& files, const std::string
 Result<SegmentHeader> read_segment_header(File& file, const std::string& path);
 Result<uint64_t> size_of(FileSystem& files, const std::string& path);
 
-// A file of zeros or of old frames that may become a segment. None of it stays in the page cache: a
-// batch of a block would else dirty the large folio that it lies in, and the kernel would write
-// that.
+// A file that may become a segment: its first block holds zeros, durably, the others zeros or old
+// frames. None of it stays in the page cache: a batch of a block would else dirty the large folio
+// that it lies in, and the kernel would write that.
 struct Spare {
   std::string path;
   uint64_t bytes = 0;
@@ -106,6 +109,10 @@ class SpareMaker {
   bool finished_ = false;
 };
 
+// Writes zeros over the first `blocks` blocks, and syncs them. None of the file stays in the page
+// cache.
+Status clear_head(FileSystem& files, const std::string& path, uint64_t blocks, bool sync);
+
 // Takes the file of a released segment out of the log: as the spare `spare_path`, or, when that is
 // empty or the file has another size than `segment_bytes`, by removing it. Durable on return, so
 // that segments vanish in their order and a gap in the numbers means damage. An error is final, as
@@ -113,13 +120,21 @@ class SpareMaker {
 Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, uint64_t number,
                                     const std::string& spare_path, uint64_t segment_bytes);
 
+// Gives the spare `spare_path` the name of segment `number`, durably. Two may do it at once, and
+// both find it done: who comes second finds no spare of that name, which is OK, since no other ever
+// has it. An error is final, as one of File::sync().
+Status name_segment(FileSystem& files, const std::string& dir, const std::string& spare_path,
+                    uint64_t number, bool sync);
+
 // A batch or mark whose two checksums are right.
 struct FoundBatch {
   BatchHeader header;
   Slice body;
 };
 // The one at `offset` of a segment; whether it stands where it belongs is not looked at.
-std::optional<FoundBatch> whole_batch(Slice segment, const SegmentHeader& header, uint64_t offset);
+std::optional<FoundBatch> whole_batch(Slice segment, const ChainSeed& seed, uint64_t offset);
+// Whether a header at or behind `offset` says that a batch after `number` was durable.
+bool voucher_stands(Slice segment, const ChainSeed& seed, uint64_t offset, uint64_t number);
 
 // Walks the batches of a segment, while they are whole and in their place.
 class BatchScanner {
@@ -133,7 +148,9 @@ class BatchScanner {
   uint64_t last_number() const { return last_number_; }
   uint32_t chain() const { return chain_; }
   // Whether a header at or behind offset() says that a batch after last_number() was durable.
-  bool voucher_follows() const;
+  bool voucher_follows() const {
+    return voucher_stands(segment_, header_.seed(), offset_, last_number_);
+  }
   // Whether the header of the next batch stands at offset(), whatever became of its body.
   bool header_stands() const;
 

@@ -55,7 +55,7 @@ Result<std::unique_ptr<Wal>> Wal::create(Env& env, const Options& options, const
     wal->hard_state_ = wal->written_hard_state_ = {base->term, 0, base->index};
   }
   QUORATE_TRY(wal->adopt_spares());
-  QUORATE_TRY(wal->start_segment());
+  QUORATE_TRY(wal->begin_log());
   return wal;
 }
 
@@ -159,6 +159,7 @@ Status Wal::flush() {
 Status Wal::write(BatchKind kind) {
   if (tail_dirty_) QUORATE_TRY(overwrite_tail());
   const bool mark = kind == BatchKind::kMark;
+  QUORATE_CHECK(!mark || header_.empty(), "a segment is begun with a mark");
   BatchHeader header;
   header.kind = kind;
   header.body_bytes = static_cast<uint32_t>(batch_.body_bytes());
@@ -177,10 +178,12 @@ Status Wal::write(BatchKind kind) {
   QUORATE_CHECK(offset_ + block_bytes <= segments_.back().bytes, "a batch leaves its segment");
   parts.insert(parts.begin(), Slice(header_bytes, kBatchHeaderBytes));
   parts.push_back(Slice(kZeroBlock, block_bytes - bytes));
-  QUORATE_TRY(file_->write(offset_, parts));
+  if (!header_.empty()) parts.insert(parts.begin(), header_);
+  QUORATE_TRY(file_->write(offset_ - header_.size(), parts));
 
   batch_.clear();
-  written_bytes_ += block_bytes;
+  written_bytes_ += header_.size() + block_bytes;
+  header_.clear();
   marked_ = mark;
   if (mark) {
     marked_hard_state_ = hard_state_;
@@ -234,26 +237,61 @@ uint64_t Wal::size_bytes() const {
   return bytes;
 }
 
-// Everything before is durable: flush() has been called. The header is durable before the file has
-// its name, and the name before anything is written to it.
-Status Wal::start_segment() {
-  Result<Spare> spare = take_spare();
-  QUORATE_TRY(spare.status());
+SegmentHeader Wal::next_header(uint64_t bytes) {
+  const bool first = segments_.empty();
   SegmentHeader header;
-  header.segment = segments_.empty() ? 1 : segments_.back().number + 1;
-  header.bytes = spare->bytes;
-  header.salt = env_.random_seed();
+  header.segment = first ? 1 : segments_.back().number + 1;
+  header.bytes = bytes;
+  header.salt = first ? env_.random_seed() : next_salt_;
+  header.next_salt = env_.random_seed();
   header.identity = identity_;
   header.first_batch = batch_number_ + 1;
-  header.previous = segments_.empty() ? 0 : chain_;
+  header.previous = first ? 0 : chain_;
   header.log_end = log_end_;
-  if (!segments_.empty()) header.before = segments_.back().written;
+  if (!first) header.before = segments_.back().written;
   header.hard_state = written_hard_state_;
   header.snapshot = snapshot_;
-  QUORATE_TRY(name_segment(*spare, header));
+  return header;
+}
 
-  segments_.push_back({header.segment, spare->bytes, {}});
+// There is no log before its first segment has a header: that is durable before the file has its
+// name.
+Status Wal::begin_log() {
+  const Result<Spare> spare = take_spare();
+  QUORATE_TRY(spare.status());
+  FileSystem& files = env_.files();
+  SegmentHeader header = next_header(spare->bytes);
+  const std::string block = encode_segment_header(header);
+  const Slice part = block;
+  Result<std::unique_ptr<File>> file = files.open(spare->path, OpenMode::kReadWrite);
+  QUORATE_TRY(file.status());
+  QUORATE_TRY((*file)->write(0, {&part, 1}));
+  if (options_.sync) QUORATE_TRY((*file)->sync());
+  QUORATE_TRY(name_segment(files, options_.dir, spare->path, header.segment, options_.sync));
+  written_bytes_ += block.size();
+  return open_segment(header);
+}
+
+// Everything before is durable: flush() has been called. The header waits for the first batch,
+// which follows before sync() returns.
+Status Wal::start_segment() {
+  QUORATE_CHECK(header_.empty() && batch_.empty(), "a segment ends before it is begun");
+  const Result<Spare> file = take_next();
+  QUORATE_TRY(file.status());
+  SegmentHeader header = next_header(file->bytes);
+  header_ = encode_segment_header(header);
+  return open_segment(header);
+}
+
+// Opened under its own name, so that errors tell it.
+Status Wal::open_segment(const SegmentHeader& header) {
+  Result<std::unique_ptr<File>> file =
+      env_.files().open(path_of(segment_name(header.segment)), OpenMode::kReadWrite);
+  QUORATE_TRY(file.status());
+  file_ = std::move(*file);
+  segments_.push_back({header.segment, header.bytes, {}});
   seed_ = header.seed();
+  next_salt_ = header.next_salt;
   offset_ = kBlockBytes;
   chain_ = header.checksum;
   marked_ = false;
@@ -261,25 +299,29 @@ Status Wal::start_segment() {
   return Status();
 }
 
-Status Wal::name_segment(const Spare& spare, SegmentHeader& header) {
-  FileSystem& files = env_.files();
-  const std::string block = encode_segment_header(header);
-  const Slice part = block;
-  {
-    Result<std::unique_ptr<File>> file = files.open(spare.path, OpenMode::kReadWrite);
-    QUORATE_TRY(file.status());
-    QUORATE_TRY((*file)->write(0, {&part, 1}));
-    if (options_.sync) QUORATE_TRY((*file)->sync());
+// The file that bears the name of the next segment, durably.
+Result<Spare> Wal::take_next() {
+  if (!next_) {
+    Result<Spare> spare = take_spare();
+    QUORATE_TRY(spare.status());
+    next_ = std::move(*spare);
   }
-  const std::string path = path_of(segment_name(header.segment));
-  QUORATE_TRY(files.rename(spare.path, path));
-  if (options_.sync) QUORATE_TRY(files.sync_dir(options_.dir));
-  // Opened under its own name, so that errors tell it.
-  Result<std::unique_ptr<File>> file = files.open(path, OpenMode::kReadWrite);
-  QUORATE_TRY(file.status());
-  file_ = std::move(*file);
-  written_bytes_ += block.size();
-  return Status();
+  if (!next_is_named_)
+    QUORATE_TRY(name_segment(env_.files(), options_.dir, next_->path, segments_.back().number + 1,
+                             options_.sync));
+  next_is_named_ = false;
+  return *std::exchange(next_, std::nullopt);
+}
+
+std::optional<Wal::ToName> Wal::name_next() {
+  if (next_ || spares_.empty()) return std::nullopt;
+  next_ = std::move(spares_.front());
+  spares_.erase(spares_.begin());
+  return ToName{segments_.back().number + 1, next_->path};
+}
+
+void Wal::next_named(uint64_t number) {
+  if (next_ && number == segments_.back().number + 1) next_is_named_ = true;
 }
 
 // Behind a torn end may lie parts of what was being written. They must be gone before anything is
@@ -345,6 +387,7 @@ Status Wal::adopt_spares() {
     const Result<uint64_t> size = size_of(files, path_of(name));
     QUORATE_TRY(size.status());
     if (*size == options_.segment_bytes && spares() < kSparesMax) {
+      QUORATE_TRY(clear_head(files, path_of(name), 1, options_.sync));
       add_spare({path_of(name), *size});
     } else {
       QUORATE_TRY(files.remove(path_of(name)));

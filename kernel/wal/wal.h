@@ -5,11 +5,13 @@
 // Invariants:
 //   - what was queued before a sync() that returned OK survives a power cut, in that order;
 //   - one sync() writes one batch and does one fdatasync, however much was queued (two, where the
-//     queue crosses the end of a segment); a batch never spans two segments;
+//     queue crosses the end of a segment); a batch never spans two segments; the first one of a
+//     segment costs a block more, if the file was named in advance;
 //   - a batch is written only when all batches before it are durable, so it vouches for them: a bad
 //     batch with a voucher is damage, one without is the torn end of a crash;
-//   - a segment file bears its name only once its header is durable, and the name is durable before
-//     its first batch is written.
+//   - a segment's name is durable before anything is written to it, and its header becomes durable
+//     with its first batch, by the same sync; of the first segment of all it is durable before the
+//     file has its name. So the newest file may have a name and not be begun, and no other may.
 // Owned by the WAL loop; no other thread may call it.
 #pragma once
 
@@ -102,12 +104,22 @@ class Wal : private raft::DurableSource {
   // files, in this order. REQUIRES: needed <= durable
   std::vector<uint64_t> release(raft::Index durable, raft::Index needed);
 
-  // Spares are made and brought from outside (SpareMaker, retire), at most kSparesMax at a time.
-  // When a new segment is due and there is none, sync() makes one itself, at its price.
-  int spares() const { return static_cast<int>(spares_.size()); }
+  // Spares are made and brought from outside (SpareMaker, retire), at most kSparesMax at a time,
+  // the next segment's file among them. When a new segment is due and there is none, sync() makes
+  // one itself, at its price.
+  int spares() const { return static_cast<int>(spares_.size()) + (next_ ? 1 : 0); }
   void add_spare(Spare spare);
   // A path for a spare that no other has had.
   std::string next_spare_path();
+  // The file of the next segment gets its name from outside as well. Answers what to give to
+  // name_segment() now; nothing when there is no spare, or it was answered already. If the segment
+  // is due before next_named() says that the name is durable, sync() sees to the name itself.
+  struct ToName {
+    uint64_t number = 0;
+    std::string spare_path;
+  };
+  std::optional<ToName> name_next();
+  void next_named(uint64_t number);  // late is harmless
 
   LogHead head() const {
     const IndexRange& written = segments_.back().written;
@@ -117,7 +129,7 @@ class Wal : private raft::DurableSource {
   const Status& status() const { return status_; }
   // The last entry, queued ones included.
   raft::EntryId last() const { return last_; }
-  uint64_t size_bytes() const;                               // of the files of all segments
+  uint64_t size_bytes() const;  // of the files of all segments that are begun
   uint64_t written_bytes() const { return written_bytes_; }  // to segments, since it was opened
   uint64_t payload_bytes_max() const;
   const Options& options() const { return options_; }
@@ -140,9 +152,12 @@ class Wal : private raft::DurableSource {
   Status flush();
   Status write(BatchKind kind);
   Status sync_file();
+  SegmentHeader next_header(uint64_t bytes);
+  Status begin_log();
   Status start_segment();
-  Status name_segment(const Spare& spare, SegmentHeader& header);
+  Status open_segment(const SegmentHeader& header);
   Status overwrite_tail();
+  Result<Spare> take_next();
   Status adopt_spares();
   Result<Spare> take_spare();
   uint64_t room() const;
@@ -173,6 +188,8 @@ class Wal : private raft::DurableSource {
   std::vector<SegmentEntry> segments_;  // oldest first; the last is the one being written
   std::unique_ptr<File> file_;
   ChainSeed seed_;
+  uint64_t next_salt_ = 0;      // as its header says
+  std::string header_;          // its header, until that is written with the first batch
   uint64_t offset_ = 0;         // of the next batch; a multiple of kBlockBytes
   uint64_t batch_number_ = 0;   // of the last batch
   uint64_t synced_number_ = 0;  // <= batch_number_
@@ -181,7 +198,9 @@ class Wal : private raft::DurableSource {
   bool tail_dirty_ = false;     // what lies at and behind offset_ must be overwritten first
 
   std::vector<Spare> spares_;
-  uint64_t spare_number_ = 0;  // the last that was given out
+  std::optional<Spare> next_;   // will be the next segment; its path is the one it had as a spare
+  bool next_is_named_ = false;  // durably; else somebody may be about it
+  uint64_t spare_number_ = 0;   // the last that was given out
   uint64_t written_bytes_ = 0;
 };
 

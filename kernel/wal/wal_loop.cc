@@ -52,6 +52,25 @@ class RetireJob final : public Job {
   const std::string spare_path_;
 };
 
+// Not in line with an append: the directory's sync costs more than a batch's.
+class NameJob final : public Job {
+ public:
+  NameJob(WalLoop* loop, FileSystem& files, const Options& options, Wal::ToName to_name)
+      : loop_(loop), files_(files), options_(options), to_name_(std::move(to_name)) {}
+  Next step() override {
+    loop_->post(SegmentNamed{
+        to_name_.number,
+        name_segment(files_, options_.dir, to_name_.spare_path, to_name_.number, options_.sync)});
+    return Next::kDone;
+  }
+
+ private:
+  WalLoop* const loop_;
+  FileSystem& files_;
+  const Options& options_;
+  const Wal::ToName to_name_;
+};
+
 }  // namespace
 
 WalLoop::WalLoop(Env& env, Executor* executor, Pool* pool, std::unique_ptr<Wal> wal, WalSink* sink,
@@ -78,6 +97,7 @@ void WalLoop::on_turn(std::vector<WalEvent>& events) {
   for (const HeadRequest& request : head_requests_) request.answer(wal_->head());
   head_requests_.clear();
   retire_next();
+  name_next();
   make_spares();
   mark_if_idle(!events.empty());
 }
@@ -125,6 +145,12 @@ void WalLoop::take(SegmentRetired& retired) {
   add_spare(retired.spare);
 }
 
+// A directory's sync that failed is final, even if the log has named the segment itself meanwhile.
+void WalLoop::take(const SegmentNamed& named) {
+  if (!named.status.ok()) return fail(named.status);
+  wal_->next_named(named.number);
+}
+
 void WalLoop::add_spare(Result<std::optional<Spare>>& spare) {
   if (!spare) {
     logger_.warn(
@@ -164,6 +190,11 @@ void WalLoop::make_spares() {
     pool_->submit(
         std::make_unique<SpareJob>(this, env_.files(), wal_->next_spare_path(), wal_->options()));
   }
+}
+
+void WalLoop::name_next() {
+  if (std::optional<Wal::ToName> next = wal_->name_next())
+    pool_->submit(std::make_unique<NameJob>(this, env_.files(), wal_->options(), std::move(*next)));
 }
 
 void WalLoop::retire_next() {

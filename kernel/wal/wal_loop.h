@@ -52,7 +52,12 @@ struct SegmentRetired {
   bool for_reuse = false;
   Result<std::optional<Spare>> spare;
 };
-using WalEvent = std::variant<raft::Append, ReleaseRequest, HeadRequest, SpareMade, SegmentRetired>;
+struct SegmentNamed {
+  uint64_t number = 0;
+  Status status;
+};
+using WalEvent = std::variant<raft::Append, ReleaseRequest, HeadRequest, SpareMade, SegmentRetired,
+                              SegmentNamed>;
 
 class WalLoop final : public Loop<WalEvent> {
  public:
@@ -80,10 +85,12 @@ class WalLoop final : public Loop<WalEvent> {
   void take(HeadRequest& request) { head_requests_.push_back(std::move(request)); }
   void take(SpareMade& made);
   void take(SegmentRetired& retired);
+  void take(const SegmentNamed& named);
   void add_spare(Result<std::optional<Spare>>& spare);
   void sync_and_tell();
   void mark_if_idle(bool worked);
   void make_spares();
+  void name_next();
   void retire_next();
   void fail(const Status& status);
 

@@ -4,17 +4,19 @@
 //   1  the body of a batch whose header and checksums are made right around it: what the checksums
 //      would otherwise keep from the record reader reaches it
 //   2  a segment header, its checksum made right
+//   3  the newest of two segment files: begun, torn, or not begun
 // Whatever is accepted must be a log without gaps, must take an append, and must read back the
 // same.
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "support/test_env.h"
+#include "real_log.h"
 #include "wal/reader.h"
-#include "wal/wal.h"
 
 namespace quorate::wal {
 namespace {
@@ -30,13 +32,15 @@ void check_log(const raft::LogSlice& log) {
   }
 }
 
-void open_and_go_on(const std::string& segment) {
+// segments: from number 1 on.
+void open_and_go_on(const std::vector<std::string>& segments) {
   test::TestEnv env;
   Options options;
   options.dir = "/wal";
   options.segment_bytes = kBytes;
   QUORATE_CHECK(env.disk().create_dir("/wal").ok(), "no directory");
-  env.disk().set_content("/wal/" + segment_name(1), segment);
+  for (size_t i = 0; i < segments.size(); ++i)
+    env.disk().set_content("/wal/" + segment_name(i + 1), segments[i]);
   Recovered found;
   {
     const auto wal = Wal::open(env, options, {}, found);
@@ -58,6 +62,12 @@ void open_and_go_on(const std::string& segment) {
   QUORATE_CHECK(again.log.entries.size() == found.log.entries.size() + 1, "an entry came or went");
   static_cast<void>(
       read_window(env.files(), options.dir, {~uint64_t{0}}, found.log.previous.index + 1, 1 << 20));
+}
+
+// Of the log whose second segment fuzz_wal_main.cc mutates.
+std::string first_segment() {
+  test::TestEnv env;
+  return test::write_two_segments(env, kBytes).front();
 }
 
 std::string segment_of_body(Slice body) {
@@ -95,10 +105,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace quorate::wal;
   if (size == 0) return 0;
   const quorate::Slice input(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 3) {
-    case 0: open_and_go_on(std::string(input)); break;
-    case 1: open_and_go_on(segment_of_body(input.substr(0, kBytes - 2 * kBlockBytes))); break;
-    default: open_and_go_on(segment_of_header(input));
+  switch (data[0] % 4) {
+    case 0: open_and_go_on({std::string(input)}); break;
+    case 1: open_and_go_on({segment_of_body(input.substr(0, kBytes - 2 * kBlockBytes))}); break;
+    case 2: open_and_go_on({segment_of_header(input)}); break;
+    default: open_and_go_on({first_segment(), std::string(input)});
   }
   return 0;
 }

@@ -13,8 +13,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "support/test_env.h"
-#include "wal/wal.h"
+#include "real_log.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -36,33 +35,11 @@ std::string real_body() {
   return body;
 }
 
-// A segment with some batches and a mark.
-std::string real_segment() {
-  test::TestEnv env;
-  Options options;
-  options.dir = "/wal";
-  options.segment_bytes = 16 * kBlockBytes;
-  auto wal =
-      Wal::create(env, options, {1, 2}, raft::SnapshotMeta{4, 1, {{1}, {}, {}, {}, false}}, {});
-  QUORATE_CHECK(wal.has_value(), "no log can be made");
-  for (raft::Index index = 5; index < 10; ++index) {
-    raft::Append append;
-    append.sequence = index;
-    append.must_sync = true;
-    append.hard_state = raft::HardState{index / 3 + 1, 1, 4};
-    append.entries.push_back({index / 3 + 1, index, raft::EntryType::kNormal,
-                              Bytes::take(std::string(index * 300, 'v'))});
-    (*wal)->append(append);
-    QUORATE_CHECK((*wal)->sync().ok(), "no append");
-  }
-  QUORATE_CHECK((*wal)->close().ok(), "no close");
-  return env.disk().content("/wal/" + segment_name(1));
-}
-
 std::vector<std::string> made_inputs() {
-  const std::string segment = real_segment();
-  return {std::string(1, '\0') + segment, std::string(1, '\1') + real_body(),
-          std::string(1, '\2') + segment.substr(0, kBlockBytes)};
+  test::TestEnv env;
+  const std::vector<std::string> log = test::write_two_segments(env, 16 * kBlockBytes);
+  return {std::string(1, '\0') + log[0], std::string(1, '\1') + real_body(),
+          std::string(1, '\2') + log[0].substr(0, kBlockBytes), std::string(1, '\3') + log[1]};
 }
 
 std::string mutated(std::string input, Random& random) {
@@ -96,7 +73,7 @@ std::vector<std::string> read_corpus(const std::string& dir) {
 
 void write_corpus(const std::string& dir) {
   const std::vector<std::string> inputs = made_inputs();
-  const char* const names[] = {"segment", "body", "header"};
+  const char* const names[] = {"segment", "body", "header", "second"};
   for (size_t i = 0; i < inputs.size(); ++i)
     std::ofstream(dir + "/" + names[i], std::ios::binary) << inputs[i];
 }

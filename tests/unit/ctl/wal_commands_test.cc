@@ -110,6 +110,44 @@ TEST_CASE("damage in one of several segments is found from its successor", "[ctl
   CHECK(tells(report.sentence, "from batch 16 on, with entries 17 to 40"));
 }
 
+// Entries 6 to 40 of a block each: three segments.
+struct LongLog : Log {
+  explicit LongLog(raft::Index last = 40) {
+    for (raft::Index i = 6; i <= last; ++i) append_synced(entries(1, i, i, 3000));
+    name_next();
+  }
+};
+
+TEST_CASE("a segment that has its name and is not begun is no part of the log", "[ctl]") {
+  LongLog log;
+  REQUIRE(log.wal->close().ok());
+  const Report report = log.verify();
+  CHECK(report.verdict == Verdict::kWhole);
+  CHECK(report.segments == 3);
+  CHECK(tells(report.sentence, "it ends with a mark"));
+}
+
+TEST_CASE("a torn beginning is told with its file, and is no damage", "[ctl]") {
+  LongLog log(16);  // fifteen batches
+  log.append_synced(entries(1, 17, 17, 3000));
+  log.disk().flip_bit(log.path(2), 100);
+  const Report report = log.verify();
+  CHECK(report.verdict == Verdict::kTorn);
+  CHECK(tells(report.sentence, "entries 1 to 16,"));
+  CHECK(tells(report.sentence, "batch 16 in " + log.path(2) + " at byte 0 was not written"));
+}
+
+TEST_CASE("damage to the newest header is told with what is whole behind it", "[ctl]") {
+  LongLog log(16);
+  for (raft::Index i = 17; i <= 19; ++i) log.append_synced(entries(1, i, i, 3000));
+  log.disk().flip_bit(log.path(2), 100);
+  const Report report = log.verify();
+  CHECK(report.verdict == Verdict::kDamaged);
+  CHECK(tells(report.sentence, log.path(2) + " at byte 0: its header is not whole"));
+  CHECK(tells(report.sentence, "Before it stand entries 1 to 16"));
+  CHECK(tells(report.sentence, "behind it 3 batches are whole, from batch 16 on, with entries 17"));
+}
+
 TEST_CASE("a newer format, an absent log and a failing disk are not called damage", "[ctl]") {
   Log log;
   log.disk().fail(wal::test::SimDisk::Op::kRead, 1, Code::kIoError);
@@ -140,7 +178,7 @@ TEST_CASE("a dump shows segments, batches, records, the mark and the report", "[
   const std::string text = log.dump();
   INFO(text);
   CHECK(log.code == 0);
-  CHECK(tells(text, "segment 1: " + log.path(1) + ", 65536 bytes, format 1, cluster 7, member 8"));
+  CHECK(tells(text, "segment 1: " + log.path(1) + ", 65536 bytes, format 2, cluster 7, member 8"));
   CHECK(tells(text, "  batch 1 at byte 4096: "));
   CHECK(tells(text, "    entry 1 of term 1, normal, 10 bytes: "));
   CHECK(tells(text, "    hard state Term:1 Vote:8 Commit:2\n"));

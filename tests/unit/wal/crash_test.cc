@@ -39,7 +39,7 @@ class CrashRun : public Fixture {
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
-      switch (random_.below(12)) {
+      switch (random_.below(14)) {
         case 0:
         case 1:
         case 2:
@@ -51,6 +51,8 @@ class CrashRun : public Fixture {
         case 8: mark(); break;
         case 9: release(); break;
         case 10: sync_with_fault(); break;
+        case 11:
+        case 12: name_next(); break;
         default: crash();
       }
     }
@@ -118,6 +120,19 @@ class CrashRun : public Fixture {
       REQUIRE(spare.has_value());
       if (*spare) wal->add_spare(**spare);
     }
+  }
+
+  // The pool may come to it, or half-way, or not before the log does.
+  void name_next() {
+    if (wal->spares() == 0) make_spare();
+    const auto next = wal->name_next();
+    if (!next || random_.one_in(4)) return;
+    if (random_.one_in(4)) {
+      REQUIRE(disk().rename(next->spare_path, path(next->number)).ok());
+      return;
+    }
+    REQUIRE(name_segment(disk(), options.dir, next->spare_path, next->number, true).ok());
+    if (!random_.one_in(4)) wal->next_named(next->number);
   }
 
   void sync_with_fault() {

@@ -99,6 +99,22 @@ struct Fixture {
     append.must_sync = must_sync;
     wal->append(std::move(append));
   }
+  // What the pool does in a member.
+  void make_spare() {
+    SpareMaker maker(disk(), wal->next_spare_path(), options.segment_bytes, options.sync);
+    for (;;) {
+      auto spare = maker.step();
+      REQUIRE(spare.has_value());
+      if (*spare) return wal->add_spare(**spare);
+    }
+  }
+  void name_next() {
+    if (wal->spares() == 0) make_spare();
+    const auto next = wal->name_next();
+    REQUIRE(next);
+    REQUIRE(name_segment(disk(), options.dir, next->spare_path, next->number, true).ok());
+    wal->next_named(next->number);
+  }
   std::vector<std::string> segment_files() {
     std::vector<std::string> names;
     const auto listed = disk().list(options.dir);
