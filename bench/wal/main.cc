@@ -120,6 +120,8 @@ class WalWriter {
     if (!next) return;
     require(
         wal::name_segment(env_.files(), wal_->options().dir, next->spare_path, next->number, true));
+    if (next->drop_cache)
+      wal::drop_cache(env_.files(), wal_->options().dir + "/" + wal::segment_name(next->number));
     wal_->next_named(next->number);
   }
 

@@ -36,6 +36,7 @@ class Recovery final : private LogVisitor {
     wal_->next_salt_ = end_.segment.next_salt;
     wal_->offset_ = end_.offset;
     wal_->batch_number_ = wal_->synced_number_ = end_.batch;
+    wal_->sealed_number_ = end_.segment.first_batch - 1;
     wal_->chain_ = end_.chain;
     wal_->marked_ = end_.marked;
     wal_->tail_dirty_ = !end_.marked;
@@ -65,6 +66,7 @@ class Recovery final : private LogVisitor {
       QUORATE_TRY(wal_->file_->write(from, {&part, 1}));
     }
     QUORATE_TRY(wal_->file_->sync());
+    wal_->file_->drop_cache();
     return env_.files().sync_dir(options_.dir);
   }
 
@@ -74,6 +76,7 @@ class Recovery final : private LogVisitor {
     FileSystem& files = env_.files();
     if (next.bytes == options_.segment_bytes) {
       QUORATE_TRY(clear_head(files, next.path, 2, options_.sync));
+      drop_cache(files, next.path);
       wal_->next_ = Spare{next.path, next.bytes};
       wal_->next_is_named_ = true;
       return Status();

@@ -163,7 +163,6 @@ Result<std::optional<Spare>> SpareMaker::step() {
   written_ += zeros.size();
   if (written_ < bytes_) return std::optional<Spare>();
   finished_ = true;
-  file_->drop_cache();
   return std::optional<Spare>(Spare{path_, bytes_});
 }
 
@@ -173,9 +172,7 @@ Status clear_head(FileSystem& files, const std::string& path, uint64_t blocks, b
   const std::string zeros(blocks * kBlockBytes, '\0');
   const Slice part = zeros;
   QUORATE_TRY((*file)->write(0, {&part, 1}));
-  if (sync) QUORATE_TRY((*file)->sync());
-  (*file)->drop_cache();
-  return Status();
+  return sync ? (*file)->sync() : Status();
 }
 
 Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, uint64_t number,
@@ -201,6 +198,10 @@ Status name_segment(FileSystem& files, const std::string& dir, const std::string
   const Status renamed = files.rename(spare_path, dir + "/" + segment_name(number));
   if (!renamed.ok() && renamed.code() != Code::kNotFound) return renamed;
   return sync ? files.sync_dir(dir) : Status();
+}
+
+void drop_cache(FileSystem& files, const std::string& path) {
+  if (const auto file = files.open(path, OpenMode::kRead)) (*file)->drop_cache();
 }
 
 std::optional<FoundBatch> whole_batch(Slice segment, const ChainSeed& seed, uint64_t offset) {

@@ -80,8 +80,7 @@ Result<SegmentHeader> read_segment_header(File& file, const std::string& path);
 Result<uint64_t> size_of(FileSystem& files, const std::string& path);
 
 // A file that may become a segment: its first block holds zeros, durably, the others zeros or old
-// frames. None of it stays in the page cache: a batch of a block would else dirty the large folio
-// that it lies in, and the kernel would write that.
+// frames.
 struct Spare {
   std::string path;
   uint64_t bytes = 0;
@@ -109,8 +108,7 @@ class SpareMaker {
   bool finished_ = false;
 };
 
-// Writes zeros over the first `blocks` blocks, and syncs them. None of the file stays in the page
-// cache.
+// Writes zeros over the first `blocks` blocks, and syncs them.
 Status clear_head(FileSystem& files, const std::string& path, uint64_t blocks, bool sync);
 
 // Takes the file of a released segment out of the log: as the spare `spare_path`, or, when that is
@@ -125,6 +123,11 @@ Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, u
 // has it. An error is final, as one of File::sync().
 Status name_segment(FileSystem& files, const std::string& dir, const std::string& spare_path,
                     uint64_t number, bool sync);
+
+// Takes a segment that is not begun out of the page cache. A small batch would else dirty the large
+// folio that it lies in, and be accounted for as a write of all of it; a large one is written
+// faster to pages that are there. Advice: what cannot be opened stays.
+void drop_cache(FileSystem& files, const std::string& path);
 
 // A batch or mark whose two checksums are right.
 struct FoundBatch {

@@ -11,6 +11,7 @@ namespace quorate::wal {
 namespace {
 
 constexpr char kZeroBlock[kBlockBytes] = {};
+constexpr uint64_t kLargeBatchBytes = 64 << 10;
 
 uint64_t body_bytes_of(const raft::Append& append) {
   uint64_t bytes = append.snapshot ? Batch::bytes_of(*append.snapshot) : 0;
@@ -268,6 +269,7 @@ Status Wal::begin_log() {
   QUORATE_TRY((*file)->write(0, {&part, 1}));
   if (options_.sync) QUORATE_TRY((*file)->sync());
   QUORATE_TRY(name_segment(files, options_.dir, spare->path, header.segment, options_.sync));
+  (*file)->drop_cache();
   written_bytes_ += block.size();
   return open_segment(header);
 }
@@ -276,6 +278,7 @@ Status Wal::begin_log() {
 // which follows before sync() returns.
 Status Wal::start_segment() {
   QUORATE_CHECK(header_.empty() && batch_.empty(), "a segment ends before it is begun");
+  large_batches_ = offset_ - kBlockBytes >= kLargeBatchBytes * (batch_number_ - sealed_number_);
   const Result<Spare> file = take_next();
   QUORATE_TRY(file.status());
   SegmentHeader header = next_header(file->bytes);
@@ -294,6 +297,7 @@ Status Wal::open_segment(const SegmentHeader& header) {
   next_salt_ = header.next_salt;
   offset_ = kBlockBytes;
   chain_ = header.checksum;
+  sealed_number_ = batch_number_;
   marked_ = false;
   tail_dirty_ = false;
   return Status();
@@ -306,9 +310,11 @@ Result<Spare> Wal::take_next() {
     QUORATE_TRY(spare.status());
     next_ = std::move(*spare);
   }
-  if (!next_is_named_)
-    QUORATE_TRY(name_segment(env_.files(), options_.dir, next_->path, segments_.back().number + 1,
-                             options_.sync));
+  if (!next_is_named_) {
+    const uint64_t number = segments_.back().number + 1;
+    QUORATE_TRY(name_segment(env_.files(), options_.dir, next_->path, number, options_.sync));
+    if (!large_batches_) drop_cache(env_.files(), path_of(segment_name(number)));
+  }
   next_is_named_ = false;
   return *std::exchange(next_, std::nullopt);
 }
@@ -317,7 +323,7 @@ std::optional<Wal::ToName> Wal::name_next() {
   if (next_ || spares_.empty()) return std::nullopt;
   next_ = std::move(spares_.front());
   spares_.erase(spares_.begin());
-  return ToName{segments_.back().number + 1, next_->path};
+  return ToName{segments_.back().number + 1, next_->path, !large_batches_};
 }
 
 void Wal::next_named(uint64_t number) {

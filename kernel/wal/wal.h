@@ -117,6 +117,7 @@ class Wal : private raft::DurableSource {
   struct ToName {
     uint64_t number = 0;
     std::string spare_path;
+    bool drop_cache = false;  // drop_cache() as well, then: batches are small
   };
   std::optional<ToName> name_next();
   void next_named(uint64_t number);  // late is harmless
@@ -192,12 +193,14 @@ class Wal : private raft::DurableSource {
   std::string header_;          // its header, until that is written with the first batch
   uint64_t offset_ = 0;         // of the next batch; a multiple of kBlockBytes
   uint64_t batch_number_ = 0;   // of the last batch
+  uint64_t sealed_number_ = 0;  // of the last batch of the segment before
   uint64_t synced_number_ = 0;  // <= batch_number_
   uint32_t chain_ = 0;          // checksum of the last batch's header, or of the segment's
   bool marked_ = false;         // an end mark stands at offset_
   bool tail_dirty_ = false;     // what lies at and behind offset_ must be overwritten first
 
   std::vector<Spare> spares_;
+  bool large_batches_ = false;  // in the last segment that was sealed, on the average
   std::optional<Spare> next_;   // will be the next segment; its path is the one it had as a spare
   bool next_is_named_ = false;  // durably; else somebody may be about it
   uint64_t spare_number_ = 0;   // the last that was given out

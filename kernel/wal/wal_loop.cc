@@ -58,9 +58,10 @@ class NameJob final : public Job {
   NameJob(WalLoop* loop, FileSystem& files, const Options& options, Wal::ToName to_name)
       : loop_(loop), files_(files), options_(options), to_name_(std::move(to_name)) {}
   Next step() override {
-    loop_->post(SegmentNamed{
-        to_name_.number,
-        name_segment(files_, options_.dir, to_name_.spare_path, to_name_.number, options_.sync)});
+    const uint64_t number = to_name_.number;
+    Status status = name_segment(files_, options_.dir, to_name_.spare_path, number, options_.sync);
+    if (to_name_.drop_cache) drop_cache(files_, options_.dir + "/" + segment_name(number));
+    loop_->post(SegmentNamed{number, std::move(status)});
     return Next::kDone;
   }
 

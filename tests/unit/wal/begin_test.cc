@@ -326,5 +326,20 @@ TEST_CASE("a named segment without its spare fails the switch, and says which", 
   CHECK(f.found.log.last().index == 15);
 }
 
+TEST_CASE("batches that are large keep the next segment in the page cache", "[wal]") {
+  for (const size_t bytes : {size_t{3000}, size_t{70000}}) {
+    Fixture f;
+    f.options.segment_bytes = 64 * Fixture::kBlock;
+    f.create();
+    f.make_spare();
+    CHECK(f.wal->name_next()->drop_cache);
+    raft::Index last = 0;
+    for (; f.wal->head().segment == 1; ++last)
+      f.append_synced(entries(1, last + 1, last + 1, bytes));
+    f.make_spare();
+    CHECK(f.wal->name_next()->drop_cache == (bytes == 3000));
+  }
+}
+
 }  // namespace
 }  // namespace quorate::wal::test
