@@ -6,7 +6,7 @@
 #include "base/coding.h"
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace quorate {
@@ -69,6 +69,58 @@ __attribute__((target("sse4.2"))) uint32_t crc32c_by_instruction(Slice bytes, ui
   for (; left > 0; ++from, --left) crc32 = _mm_crc32_u8(crc32, static_cast<uint8_t>(*from));
   return ~crc32;
 }
+
+// x to the power of `bits` modulo the polynomial, as a factor of a carry-less product: both its
+// sides have their bits reversed, so it comes out one place too low.
+constexpr uint64_t power(int bits) {
+  uint32_t crc = uint32_t{1} << 31;
+  for (int i = 0; i < bits; ++i) crc = (crc >> 1) ^ ((crc & 1) ? kPolynomialReversed : 0);
+  return uint64_t{crc} << 1;
+}
+
+// Where the processor multiplies without carry, four products at a time: a lane of 16 bytes that
+// counts for `distance` bytes further on is its two halves times powers of x. So 256 bytes are kept
+// and moved over the text, and the sum of what is left of them is the sum of all.
+// Gopal, Ozturk, Guilford and others, Fast CRC Computation Using PCLMULQDQ, Intel 2009.
+constexpr size_t kFoldBytes = 256;
+constexpr size_t kFoldFrom = 2048;  // below it the rest costs as much as is saved
+#define QUORATE_FOLD __attribute__((target("avx512f,vpclmulqdq,sse4.2")))
+
+QUORATE_FOLD __m512i fold(__m512i lanes, __m512i powers, const char* from) {
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(lanes, powers, 0x00),
+                                   _mm512_clmulepi64_epi128(lanes, powers, 0x11),
+                                   _mm512_loadu_si512(from), 0x96);
+}
+
+QUORATE_FOLD uint32_t crc32c_by_folding(Slice bytes, uint32_t before) {
+  constexpr int kBits = 8 * kFoldBytes;
+  constexpr auto kFirst = static_cast<int64_t>(power(kBits + 32)),
+                 kSecond = static_cast<int64_t>(power(kBits - 32));
+  const __m512i powers = _mm512_set4_epi64(kSecond, kFirst, kSecond, kFirst);
+  const char* from = bytes.data();
+  const char* const end = from + bytes.size();
+  const __m128i start = _mm_cvtsi32_si128(static_cast<int>(~before));
+  __m512i a = _mm512_xor_si512(_mm512_loadu_si512(from), _mm512_zextsi128_si512(start));
+  __m512i b = _mm512_loadu_si512(from + 64), c = _mm512_loadu_si512(from + 128),
+          d = _mm512_loadu_si512(from + 192);
+  for (from += kFoldBytes; from + kFoldBytes <= end; from += kFoldBytes) {
+    a = fold(a, powers, from);
+    b = fold(b, powers, from + 64);
+    c = fold(c, powers, from + 128);
+    d = fold(d, powers, from + 192);
+  }
+  alignas(64) char left[kFoldBytes];
+  _mm512_store_si512(left, a);
+  _mm512_store_si512(left + 64, b);
+  _mm512_store_si512(left + 128, c);
+  _mm512_store_si512(left + 192, d);
+  const uint32_t crc = crc32c_by_instruction(Slice(left, kFoldBytes), ~uint32_t{0});
+  return crc32c_by_instruction(Slice(from, static_cast<size_t>(end - from)), crc);
+}
+
+bool can_fold() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
+}
 #endif
 
 }  // namespace
@@ -81,6 +133,7 @@ uint32_t crc32c_by_table(Slice bytes, uint32_t before) {
 
 uint32_t crc32c(Slice bytes, uint32_t before) {
 #if defined(__x86_64__)
+  if (bytes.size() >= kFoldFrom && can_fold()) return crc32c_by_folding(bytes, before);
   if (__builtin_cpu_supports("sse4.2")) return crc32c_by_instruction(bytes, before);
 #endif
   return crc32c_by_table(bytes, before);
