@@ -41,8 +41,8 @@ class Patch:
         self.guard = self.line("guard")
         self.invariant = self.line("invariant")
         self.expected = re.split(r"[, ]+", self.line("found by"))
-        profile = self.line("profile")
-        self.flags = ["--profile", profile] if profile else []
+        self.profile = self.line("profile")
+        self.flags = ["--profile", self.profile] if self.profile else []
 
     def line(self, what):
         found = re.search(rf"^# {what}: (.*(?:\n#  .*)*)$", self.text, re.M)
@@ -306,14 +306,15 @@ class Proof:
             for patch, result in results:
                 print(json.dumps({"name": patch.name, "guard": patch.guard, **result}))
         else:
-            print("| bug | the guard that it breaks | found by | without it | seeds | virtual s |")
-            print("| --- | --- | --- | --- | --: | --: |")
+            print("| bug | the guard that it breaks | found by | without it | seeds | of | virtual s |")
+            print("| --- | --- | --- | --- | --: | --- | --: |")
             for patch, result in results:
                 if "problem" in result:
-                    print(f"| {patch.name} | {patch.guard} | **{result['problem']}** | | | |")
+                    print(f"| {patch.name} | {patch.guard} | **{result['problem']}** | | | "
+                          f"{patch.profile} | |")
                 else:
                     print(f"| {patch.name} | {patch.guard} | {result['checker']} | "
-                          f"{result.get('without', '')} | {result['seeds']} | "
+                          f"{result.get('without', '')} | {result['seeds']} | {patch.profile} | "
                           f"{result['simulated_s']:.0f} |")
             seeds = sorted(result["seeds"] for _, result in results if "seeds" in result)
             by = collections.Counter(result["checker"] for _, result in results
