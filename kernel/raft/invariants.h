@@ -74,7 +74,7 @@ class GroupInvariants {
   std::string check_entries(const Raft& raft, Seen& seen);
   std::string check_commits(const Raft& raft, Seen& seen);
   std::string check_conf(const Raft& raft, Seen& seen);
-  bool committed_without_gap() const;
+  bool knows_committed(Index after, Index last) const;
   std::vector<ConfState> possible_confs(const ConfState& first, Index after, Index last) const;
 
   std::map<NodeId, Seen> seen_;

@@ -91,6 +91,9 @@ Result<bool> OutgoingSnapshot::open() {
     return Status(Code::kTimeout, "the store does not know that member yet");
   }
   waits_for_member_.store(false, std::memory_order_relaxed);
+  // Its receiver would hold entries of a term that it has not heard of.
+  if (applied.entry.term > term_)
+    return Status(Code::kUnavailable, "this member was deposed since it was asked for one");
   SnapshotHead head{parts_.state->cluster_id, parts_.state->member_id, to_, term_, 0, applied};
   if (const Result<quorate_backend_stats> stats = now->engine->backend().stats())
     head.store_bytes = stats->size_in_use;

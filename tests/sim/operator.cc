@@ -127,6 +127,35 @@ void Operator::remove_now(size_t victim, int tries) {
       });
 }
 
+std::set<std::string> Operator::listed(const Call& call) {
+  std::set<std::string> urls;
+  schema::SegmentReader reader(call.response.slice());
+  for (const auto& member : reader.root<schema::Response>().getCluster().getMembers())
+    for (const auto& url : member.getPeerUrls()) urls.insert(url.cStr());
+  return urls;
+}
+
+void Operator::tell_members(size_t joiner, const std::set<std::string>& urls) {
+  auto& names = cluster_.member(joiner).config.initial_cluster;
+  names.clear();
+  for (size_t i = 0; i < cluster_.size(); ++i)
+    if (urls.contains(SimMember::url_of(i)))
+      names.push_back({SimMember::name_of(i), {SimMember::url_of(i)}});
+}
+
+// The quorum may need a joiner that was told of members that are none any more. Some member knows
+// better, though nobody can say so for sure.
+void Operator::help_joiners() {
+  ask(test::request([&](schema::Request::Builder root) { root.initCluster().setList(false); }),
+      [this](const Call& call) {
+        if (call.code != Code::kOk) return;
+        const std::set<std::string> urls = listed(call);
+        for (size_t i = 0; i < cluster_.size(); ++i)
+          if (cluster_.member(i).is_joining() && urls.contains(SimMember::url_of(i)))
+            tell_members(i, urls);
+      });
+}
+
 void Operator::settle(std::function<void()> done) {
   stopped_ = true;
   // A machine that is being added belongs to it or not once that has ended.
@@ -137,25 +166,17 @@ void Operator::settle(std::function<void()> done) {
   ask(test::request([&](schema::Request::Builder root) { root.initCluster().setList(true); }),
       [this, done = std::move(done)](const Call& call) {
         if (call.code != Code::kOk) {
+          help_joiners();
           timers_.after(kAgainNs, [this, done] { settle(done); });
           return;
         }
-        std::set<std::string> urls;
-        schema::SegmentReader reader(call.response.slice());
-        for (const auto& member : reader.root<schema::Response>().getCluster().getMembers())
-          for (const auto& url : member.getPeerUrls()) urls.insert(url.cStr());
+        const std::set<std::string> urls = listed(call);
         for (size_t i = 0; i < cluster_.size(); ++i) {
           if (!urls.contains(SimMember::url_of(i))) {
             cluster_.retire(i);
             continue;
           }
-          if (cluster_.member(i).is_joining()) {
-            auto& names = cluster_.member(i).config.initial_cluster;
-            names.clear();
-            for (size_t j = 0; j < cluster_.size(); ++j)
-              if (urls.contains(SimMember::url_of(j)))
-                names.push_back({SimMember::name_of(j), {SimMember::url_of(j)}});
-          }
+          if (cluster_.member(i).is_joining()) tell_members(i, urls);
           cluster_.start(i);
         }
         if (done) done();

@@ -44,6 +44,10 @@ class Operator {
   void promote(uint64_t id, size_t victim, int tries);
   void joined(size_t victim);
   void remove_now(size_t victim, int tries);
+  // The peer URLs of the members in an answer.
+  static std::set<std::string> listed(const Call& call);
+  void tell_members(size_t joiner, const std::set<std::string>& urls);
+  void help_joiners();
 
   Cluster& cluster_;
   Timers& timers_;

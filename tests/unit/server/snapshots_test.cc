@@ -506,6 +506,15 @@ TEST_CASE("a snapshot waits until the engine knows the member that it is for", "
   }
 }
 
+TEST_CASE("a leader that was deposed since it was asked sends no entries of a later term",
+          "[snapshots]") {
+  Two two;
+  two.ask(2);
+  two.run();
+  CHECK(two.wire.streams.empty());
+  CHECK(two.sender.sent == Two::Sent{{kReceiver, false}});
+}
+
 TEST_CASE("a peer that cannot be reached is a failure at once", "[snapshots]") {
   Two two;
   two.wire.refuses = true;
