@@ -22,7 +22,8 @@ Status write_new_file(FileSystem& files, const std::string& path, Slice content)
 Status create_dir_durably(FileSystem& files, const std::string& dir) {
   const bool was_there = files.exists(dir);
   const std::string above = dir_of(dir);
-  if (!was_there && above != dir && !files.exists(above)) QUORATE_TRY(create_dir_durably(files, above));
+  if (!was_there && above != dir && !files.exists(above))
+    QUORATE_TRY(create_dir_durably(files, above));
   QUORATE_TRY(files.create_dir(dir));
   Status status = files.sync_dir(above);
   return was_there ? Status() : status;
