@@ -52,6 +52,11 @@ std::string to_text(const Fault& fault) {
                      name_of(fault.kind), fault.a, fault.b, fault.ns / kMs, fault.number);
 }
 
+void sort_by_time(std::vector<Fault>& faults) {
+  std::stable_sort(faults.begin(), faults.end(),
+                   [](const Fault& x, const Fault& y) { return x.at_ns < y.at_ns; });
+}
+
 std::vector<Fault> draw_schedule(const ScheduleConfig& config, Random& random) {
   std::vector<FaultKind> kinds;
   for (uint64_t kind = 0; kind < static_cast<uint64_t>(FaultKind::kCount); ++kind)

@@ -52,6 +52,8 @@ struct Fault {
   uint64_t number = 0;
 };
 std::string to_text(const Fault& fault);
+// Those of one moment stay in their order.
+void sort_by_time(std::vector<Fault>& faults);
 
 struct ScheduleConfig {
   size_t members = 3;

@@ -18,8 +18,7 @@ class Steady {
     disturb();
     between_followers();
     slow_down();
-    std::stable_sort(faults_.begin(), faults_.end(),
-                     [](const Fault& x, const Fault& y) { return x.at_ns < y.at_ns; });
+    sort_by_time(faults_);
     return std::move(faults_);
   }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/storm.h"
 
-#include <algorithm>
-
 namespace quorate::sim {
 namespace {
 
@@ -17,8 +15,7 @@ class Storm {
     for (uint64_t at_ns = 0; at_ns < config_.length_ns;
          at_ns += (1 + random_.below(2 * gap_ms)) * kMs)
       draw_at(at_ns);
-    std::stable_sort(faults_.begin(), faults_.end(),
-                     [](const Fault& x, const Fault& y) { return x.at_ns < y.at_ns; });
+    sort_by_time(faults_);
     return std::move(faults_);
   }
 
