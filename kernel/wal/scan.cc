@@ -99,7 +99,7 @@ class Scan final : private RecordSink {
       return damage(at_byte(path, 0),
                     "its header is not whole, though a batch in it says that batch " +
                         std::to_string(state_.batch + 1) + " was");
-    state_.next = NamedFile{number, content->size(), path};
+    state_.next = NamedFile{content->size(), path};
     const bool batch = content->size() >= kBlockBytes + kBatchHeaderBytes &&
                        decode_batch_header(content->data() + kBlockBytes, seed);
     if (batch || content->find_first_not_of('\0') < kBlockBytes) state_.torn = at_byte(path, 0);

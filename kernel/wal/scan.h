@@ -28,7 +28,6 @@ class LogVisitor : public RecordSink {
 // The newest file, when it bears its name and is not begun: its header is not whole, and nothing in
 // it vouches for a batch that the log lacks.
 struct NamedFile {
-  uint64_t number = 0;  // that of the last segment, and 1
   uint64_t bytes = 0;
   std::string path;
 };
