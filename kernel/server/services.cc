@@ -107,7 +107,6 @@ void Services::submit_batch(quorate_on_done on_done, void* sink, quorate_submiss
     PendingCall call;
     call.id = item.call_id = first_id + i;
     call.caller = {on_done, sink, item.user};
-    call.deadline_ns = deadline_of(item.call, request_timeout_ms(*parts_.config));
     const Status status = submit(item, slab, call, sorted);
     item.status = static_cast<quorate_status>(status.code());
     if (status.ok()) sorted.calls.push_back(call);
@@ -145,6 +144,11 @@ Status Services::submit(const quorate_submission& item, Slab& slab, PendingCall&
     return Status(Code::kNoLeader, "this member knows no leader");
   const apply::Route route = apply::route(*request);
   QUORATE_TRY(admit(*request, route));
+  // Of a read that waits for nobody only its caller may find that it takes too long.
+  const bool waits = !(route == apply::Route::kSerializable || route == apply::Route::kLocal) ||
+                     !reads_on_pool(*request);
+  call.deadline_ns =
+      deadline_of(item.call, waits ? request_timeout_ms(*parts_.config) : kTimeoutMsMax);
 
   switch (route) {
     case apply::Route::kLog: propose(*request, entry, slab, call, sorted); return Status();
@@ -163,8 +167,6 @@ Status Services::submit(const quorate_submission& item, Slab& slab, PendingCall&
     case apply::Route::kLocal:
       if (request->get_if<apply::MoveLeaderOp>()) call.late = Code::kTransferTimeout;
       if (reads_on_pool(*request)) {
-        // It waits for nobody: only its caller may find that it takes too long.
-        call.deadline_ns = deadline_of(item.call, kTimeoutMsMax);
         sorted.local.push_back({call.id, call.deadline_ns, std::move(*request)});
       } else {
         sorted.ask.questions.push_back(question(call, std::move(*request)));
