@@ -73,30 +73,35 @@ int flags_of(OpenMode mode) {
   return O_RDONLY;
 }
 
-constexpr size_t kVectorsMax = 1024;  // of one call: IOV_MAX
-constexpr size_t kBlockBytes = 4096;  // of the page cache
+constexpr size_t kVectorsMax = 1024;         // of one call: IOV_MAX
+constexpr size_t kBlockBytes = 4096;         // of the page cache
+constexpr size_t kCallBytesMax = 256 << 10;  // while the disk takes these, the next are copied
 using Vectors = std::array<iovec, kVectorsMax>;
 
 // The parts not yet written, handed to the kernel a bounded number at a time.
 class PartCursor {
  public:
-  explicit PartCursor(std::span<const Slice> parts) : parts_(parts) { skip_empty(); }
-  bool done() const { return next_ == parts_.size(); }
+  explicit PartCursor(std::span<const Slice> parts) : parts_(parts) {
+    for (const Slice part : parts) left_ += part.size();
+    skip_empty();
+  }
+  bool done() const { return left_ == 0; }
   // What goes to `offset`. If more remains, it ends at a block's end: a block that is written in
   // two calls and is not in memory has to be read between them.
   int fill(Vectors& to, uint64_t offset) const {
-    size_t count = 0, bytes = 0, i = next_;
-    for (; i < parts_.size() && count < to.size(); ++i) {
-      const Slice part = i == next_ ? parts_[i].substr(used_) : parts_[i];
+    size_t count = 0, bytes = 0, used = used_;
+    for (size_t i = next_; i < parts_.size() && count < to.size() && bytes < kCallBytesMax; ++i) {
+      const Slice part = parts_[i].substr(std::exchange(used, 0), kCallBytesMax - bytes);
       if (part.empty()) continue;
       to[count++] = {const_cast<char*>(part.data()), part.size()};
       bytes += part.size();
     }
     const size_t beyond = (offset + bytes) % kBlockBytes;
-    if (i < parts_.size() && beyond < bytes) count = shorten(to, count, beyond);
+    if (bytes < left_ && beyond < bytes) count = shorten(to, count, beyond);
     return static_cast<int>(count);
   }
   void advance(size_t size) {
+    left_ -= size;
     while (size > 0) {
       const size_t step = std::min(size, parts_[next_].size() - used_);
       used_ += step;
@@ -125,6 +130,7 @@ class PartCursor {
   std::span<const Slice> parts_;
   size_t next_ = 0;
   size_t used_ = 0;  // of parts_[next_]
+  size_t left_ = 0;
 };
 
 class PosixFile final : public File {
@@ -155,6 +161,7 @@ class PosixFile final : public File {
       if (n < 0) return error_of("write", path_, errno);
       if (n == 0) return error_of("write", path_, EIO);
       cursor.advance(static_cast<size_t>(n));
+      if (!cursor.done()) start_writing_out(offset, n);
       offset += static_cast<uint64_t>(n);
     }
     return Status();
@@ -184,6 +191,12 @@ class PosixFile final : public File {
   }
 
  private:
+  // Advice: an error of the disk is reported by sync().
+  void start_writing_out(uint64_t offset, ssize_t bytes) {
+    static_cast<void>(::sync_file_range(descriptor_.get(), static_cast<off_t>(offset), bytes,
+                                        SYNC_FILE_RANGE_WRITE));
+  }
+
   const std::string path_;
   const Descriptor descriptor_;
 };

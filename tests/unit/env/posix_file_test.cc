@@ -48,6 +48,22 @@ TEST_CASE("more parts than one system call takes are all written", "[env]") {
   CHECK(read_all(*file) == std::string(5, '\0') + expected);
 }
 
+TEST_CASE("parts larger than one call's share are written whole, at any offset", "[env]") {
+  FileFixture f;
+  std::string large(1'300'001, '\0');
+  for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * 2654435761u >> 24);
+  const Slice text = large;
+  const size_t cuts[] = {0, 7, 262'144 - 5, 262'144 - 5, 2 * 262'144, 900'001, large.size()};
+  std::vector<Slice> parts;
+  for (size_t i = 1; i < std::size(cuts); ++i)
+    parts.push_back(text.substr(cuts[i - 1], cuts[i] - cuts[i - 1]));
+  for (const uint64_t offset : {0, 1, 5, 4095, 4096, 70'000}) {
+    auto file = f.make(std::to_string(offset));
+    REQUIRE(file->write(offset, parts).ok());
+    REQUIRE(read_all(*file) == std::string(offset, '\0') + large);
+  }
+}
+
 TEST_CASE("a read behind the end gives what there is", "[env]") {
   FileFixture f;
   auto file = f.make("a");
