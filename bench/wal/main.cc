@@ -118,10 +118,7 @@ class WalWriter {
   void name_next() {
     const auto next = wal_->name_next();
     if (!next) return;
-    require(
-        wal::name_segment(env_.files(), wal_->options().dir, next->spare_path, next->number, true));
-    if (next->drop_cache)
-      wal::drop_cache(env_.files(), wal_->options().dir + "/" + wal::segment_name(next->number));
+    require(wal::name_segment(env_.files(), wal_->options().dir, *next, true));
     wal_->next_named(next->number);
   }
 

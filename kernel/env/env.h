@@ -146,8 +146,10 @@ class Env {
 // The production Env, ready to use.
 std::unique_ptr<Env> make_posix_env();
 
+// The directory that holds `path`: "." when it names none.
+std::string dir_of(const std::string& path);
 // Creates the directory and those above it that are missing. After OK each of them outlives a power
-// cut. One that is there already may be left by a process that was killed before it got so far, so
+// cut. Any that is there already may be left by a process that was killed before it got so far, so
 // its name is synced too, if this process may open the directory above: one that it may not open
 // was not its own work.
 Status create_dir_durably(FileSystem& files, const std::string& dir);

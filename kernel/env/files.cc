@@ -4,12 +4,6 @@
 namespace quorate {
 namespace {
 
-std::string dir_of(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 Status write_new_file(FileSystem& files, const std::string& path, Slice content) {
   Result<std::unique_ptr<File>> file = files.open(path, OpenMode::kReplace);
   QUORATE_TRY(file.status());
@@ -19,11 +13,17 @@ Status write_new_file(FileSystem& files, const std::string& path, Slice content)
 
 }  // namespace
 
+std::string dir_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 Status create_dir_durably(FileSystem& files, const std::string& dir) {
-  const bool was_there = files.exists(dir);
   const std::string above = dir_of(dir);
-  if (!was_there && above != dir && !files.exists(above))
-    QUORATE_TRY(create_dir_durably(files, above));
+  if (above == dir) return Status();  // "/" or "."
+  QUORATE_TRY(create_dir_durably(files, above));
+  const bool was_there = files.exists(dir);
   QUORATE_TRY(files.create_dir(dir));
   Status status = files.sync_dir(above);
   return was_there ? Status() : status;

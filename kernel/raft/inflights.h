@@ -21,10 +21,12 @@ class Inflights {
   bool full() const { return size_ >= messages_max_ || bytes_ >= bytes_max_; }
   uint64_t size() const { return size_; }
   uint64_t bytes() const { return bytes_; }
-  // The invariants above, counted anew.
+  // The invariants above, and that none was sent when the limit was reached, counted anew.
   bool adds_up() const {
     uint64_t bytes = 0;
     Index newest = 0;
+    if (size_ > 1 && bytes_ - ring_[(head_ + size_ - 1) % ring_.size()].bytes >= bytes_max_)
+      return false;
     for (uint64_t i = 0; i < size_; ++i) {
       const Sent& sent = ring_[(head_ + i) % ring_.size()];
       if (sent.last <= newest) return false;

@@ -53,6 +53,32 @@ std::string check_bytes(const Raft& raft) {
   return {};
 }
 
+// One entry may pass alone that is larger than a limit.
+std::string check_limits(const Raft& raft) {
+  const Log& log = raft.log();
+  const Config& config = raft.config();
+  const uint64_t newest = log.newest_append_bytes();
+  const uint64_t before = log.in_progress_bytes() - newest;
+  if (newest != 0 && before >= config.append_in_progress_bytes_max)
+    return fmt::format("node {}: {} bytes were in progress when another append was begun, of {}",
+                       raft.id(), before, config.append_in_progress_bytes_max);
+  const bool installing = log.previous().index > log.applied();
+  if (!installing && log.applying() > log.applied() &&
+      log.applying_bytes() > config.committed_bytes_max &&
+      log.applying_bytes() != log.entry(log.applying()).payload.size())
+    return fmt::format("node {}: {} bytes are being applied, of {}", raft.id(),
+                       log.applying_bytes(), config.committed_bytes_max);
+  if (log.first_index() > log.applied() || log.last_index() - log.applied() > kCountedTailMax)
+    return {};
+  uint64_t needed = 0;
+  for (Index i = log.applied() + 1; i <= log.last_index(); ++i)
+    needed += Log::memory_of(log.entry(i));
+  if (log.memory_bytes() > needed + config.log_memory_bytes_max)
+    return fmt::format("node {}: {} bytes of the log are in memory, {} of them needed, beside {}",
+                       raft.id(), log.memory_bytes(), needed, config.log_memory_bytes_max);
+  return {};
+}
+
 std::string check_peer(const Raft& raft, const Progress& peer) {
   const bool replicates = peer.state() == ProgressState::kReplicate;
   const Inflights& inflights = peer.inflights();
@@ -78,6 +104,7 @@ std::string NodeInvariants::check(const Raft& raft) {
   std::string broken = check_past(raft);
   if (broken.empty()) broken = check_order(raft);
   if (broken.empty()) broken = check_bytes(raft);
+  if (broken.empty()) broken = check_limits(raft);
   if (broken.empty()) broken = check_conf(raft);
   if (broken.empty()) broken = check_leader(raft);
   return broken;
@@ -89,6 +116,7 @@ std::string NodeInvariants::check_past(const Raft& raft) {
   const Index applied = std::exchange(applied_, raft.log().applied());
   const Role role = std::exchange(role_, raft.role());
   const Index last_index = std::exchange(last_index_, raft.log().last_index());
+  const uint64_t uncommitted = std::exchange(uncommitted_bytes_, raft.log().uncommitted_bytes());
   if (now.term < before.term || now.commit < before.commit || applied_ < applied)
     return fmt::format("node {}: went back from {} applied {} to {} applied {}", raft.id(),
                        to_text(before), applied, to_text(now), applied_);
@@ -100,6 +128,11 @@ std::string NodeInvariants::check_past(const Raft& raft) {
   if (last_index_ < last_index)
     return fmt::format("node {}: a leader cut its log from {} to {}", raft.id(), last_index,
                        last_index_);
+  if (now.commit == before.commit && uncommitted != 0 && uncommitted_bytes_ > uncommitted &&
+      uncommitted_bytes_ > raft.config().uncommitted_bytes_max)
+    return fmt::format(
+        "node {}: a leader took proposals beyond {} bytes that are not committed: {}", raft.id(),
+        raft.config().uncommitted_bytes_max, uncommitted_bytes_);
   if (now.commit > before.commit && raft.log().term(now.commit) != now.term)
     return fmt::format("node {}: a leader in term {} committed {} by an entry of an older term",
                        raft.id(), now.term, now.commit);

@@ -22,8 +22,8 @@ class Progress;
 
 // One start of one node. Terms, commit and applied index never fall, one vote a term, a leader only
 // appends and commits by an entry of its own term; the log's indexes are in order and its byte
-// counts return to 0; match < next and what is in flight adds up; a configuration changes only with
-// the index it stands for, and covers all that is applied.
+// counts return to 0 and stay within the node's limits; match < next and what is in flight adds up;
+// a configuration changes only with the index it stands for, and covers all that is applied.
 class NodeInvariants {
  public:
   std::string check(const Raft& raft);
@@ -37,6 +37,7 @@ class NodeInvariants {
   Index applied_ = 0;
   Role role_ = Role::kFollower;
   Index last_index_ = 0;
+  uint64_t uncommitted_bytes_ = 0;
   bool conf_known_ = false;
   Index conf_index_ = 0;
   ConfState conf_;

@@ -39,6 +39,7 @@ class Log {
   Index stable() const { return stable_; }
   Index handed() const { return handed_; }
   uint64_t memory_bytes() const { return memory_bytes_; }
+  static uint64_t memory_of(const Entry& entry) { return sizeof(Entry) + entry.payload.size(); }
   uint64_t uncommitted_bytes() const { return uncommitted_bytes_; }
   uint64_t applying_bytes() const { return applying_bytes_; }
 
@@ -93,6 +94,12 @@ class Log {
   const AppendInProgress* oldest_append() const {
     return appends_.empty() ? nullptr : &appends_.front();
   }
+  // Of the newest append in progress that holds payload; 0: none does.
+  uint64_t newest_append_bytes() const {
+    for (auto append = appends_.rbegin(); append != appends_.rend(); ++append)
+      if (append->bytes != 0) return append->bytes;
+    return 0;
+  }
 
   // Committed and durable entries, for apply.
   bool has_committed(uint64_t bytes_max) const;
@@ -103,7 +110,6 @@ class Log {
   void push(Entry entry);
   void cut_after(Index index);
   void trim();
-  static uint64_t memory_of(const Entry& entry) { return sizeof(Entry) + entry.payload.size(); }
 
   EntryId previous_;
   EntryRing entries_;

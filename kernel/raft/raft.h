@@ -45,6 +45,7 @@ class Raft {
   bool has_ready() const;
   Ready ready();
 
+  const Config& config() const { return config_; }
   NodeId id() const { return config_.id; }
   Term term() const { return term_; }
   NodeId vote() const { return vote_; }

@@ -475,6 +475,9 @@ void ApplyLoop::expire_leases(uint64_t now_ns) {
 // ---------------------------------------------------------------- the clock
 
 void ApplyLoop::take(Tick& event) {
+  ticked_ns_ = event.now_ns;
+  for (auto& [index, waiters] : waiting_reads_) drop_late(waiters, event.now_ns);
+  std::erase_if(waiting_reads_, [](const auto& entry) { return entry.second.empty(); });
   expire_leases(event.now_ns);
   watch_quota(event.now_ns);
   compare_state(event.now_ns);
@@ -598,6 +601,22 @@ void ApplyLoop::start_pull(uint64_t pull) {
 }
 
 // ---------------------------------------------------------------- the end
+
+void ApplyLoop::measure(QueueDepths& to) const {
+  uint64_t reads = 0, late = 0;
+  for (const auto& [index, waiters] : waiting_reads_) {
+    reads += waiters.size();
+    late += std::count_if(waiters.begin(), waiters.end(), [this](const ReadWaiter& waiter) {
+      return waiter.deadline_ns < ticked_ns_;
+    });
+  }
+  to.add("reads that wait to be applied to", reads, UINT64_MAX);
+  to.add("reads that waited to be applied to too long", late, 0);
+  to.add("entries that wait to be applied", backlog_.size(), UINT64_MAX);
+  to.add("compactions that wait for the engine", physical_.size(), UINT64_MAX);
+  to.add("keep-alives that wait for a revoke", waiting_keep_alives_.size(), UINT64_MAX);
+  to.add("moves of the leader that are awaited", leader_moves_.size(), UINT64_MAX);
+}
 
 void ApplyLoop::take(WindDown& event) {
   wound_down_ = std::move(event.done);

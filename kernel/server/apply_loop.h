@@ -182,6 +182,8 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   ApplyLoop(Executor* executor, const Parts& parts, std::unique_ptr<LoadedState> loaded);
   ~ApplyLoop() override;
 
+  // What waits here. For tests. [between turns]
+  void measure(QueueDepths& to) const;
   mvcc::ReadSource read_source() { return loaded_->store->read_source(); }
   // For an end without a wind-down, when every executor has stopped: each stream and pull hears
   // that it is over. [host thread]
@@ -296,6 +298,7 @@ class ApplyLoop final : public Loop<ApplyEvent> {
   size_t next_successor_ = 0;
 
   uint64_t freeze_wake_ns_ = 0;  // when the next freeze wakes the loop; 0: nothing waits for one
+  uint64_t ticked_ns_ = 0;       // the last Tick
   uint64_t lease_tick_ns_ = 0;
   uint64_t progress_tick_ns_ = 0;
   uint64_t caught_up_ns_ = 0;  // when the backlog was last empty

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "quorate/transport.h"
+#include "raft/raft.h"
 
 namespace quorate::server {
 namespace {
@@ -24,6 +25,9 @@ void append_all(std::vector<T>& to, std::vector<T>& from) {
 constexpr size_t kConfWaitingMax = 64;
 // Of a change that another member handed on: its caller waits there no longer than this.
 constexpr uint64_t kForwardedLifeNs = 7'000'000'000;
+// Nothing stays so long beyond its deadline. What an RPC brings back may be late when it comes.
+constexpr uint64_t kLateNs = 1'000'000'000;
+constexpr uint64_t kEncodingBytesMax = 64 << 10;  // of a message, beside its payloads
 
 }  // namespace
 
@@ -50,13 +54,14 @@ void RaftLoop::start() {
 }
 
 void RaftLoop::propose(Proposals proposals) {
-  for (const Proposal& proposal : proposals.items) proposals.bytes += proposal.payload.size();
-  proposal_bytes_.fetch_add(proposals.bytes, std::memory_order_relaxed);
+  uint64_t bytes = 0;
+  for (const Proposal& proposal : proposals.items) bytes += proposal.payload.size();
+  proposal_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   post(std::move(proposals));
 }
 
 bool RaftLoop::offer(PeerMessages messages) {
-  if (peer_bytes_.load(std::memory_order_relaxed) > kPeerBytesMax) return false;
+  if (peer_bytes_.load(std::memory_order_relaxed) > parts_.peer_bytes_max) return false;
   peer_bytes_.fetch_add(messages.bytes, std::memory_order_relaxed);
   post(std::move(messages));
   return true;
@@ -93,12 +98,11 @@ void RaftLoop::feed_node() {
 
 void RaftLoop::take(Proposals& event) {
   append_all(waiting_proposals_, event.items);
-  waiting_bytes_ += event.bytes;
 }
 
 void RaftLoop::take(ConfProposal& event) {
   if (waiting_conf_.size() >= kConfWaitingMax) {
-    output_->proposals_refused({Proposal{event.request, {}}}, Code::kTooManyRequests);
+    refuse(event.request, Code::kTooManyRequests);
     return;
   }
   waiting_conf_.push_back(std::move(event));
@@ -205,11 +209,15 @@ void RaftLoop::tick_if_due() {
   node_.tick(passed);
   wake_at(ticks_.next_ns());
   append_all(waiting_questions_, questions_again_);
+  ticked_ns_ = now;
   const auto is_late = [now](const auto& waiting) {
     return waiting.deadline_ns != 0 && waiting.deadline_ns <= now;
   };
   std::erase_if(waiting_questions_, is_late);
   std::erase_if(waiting_conf_, is_late);
+  drop_late_proposals(now);
+  drop_late(waiting_reads_, now);
+  drop_late(round_, now);
   note_log_needed();
   output_->ticked(now);
 }
@@ -266,18 +274,44 @@ void RaftLoop::note_log_needed() {
 
 void RaftLoop::propose_waiting() {
   if (node_.soft_state().leader == 0) return;
-  if (!waiting_proposals_.empty()) {
-    std::vector<Proposal> proposals;
-    proposals.swap(waiting_proposals_);
-    proposal_bytes_.fetch_sub(std::exchange(waiting_bytes_, 0), std::memory_order_relaxed);
-    std::vector<Bytes> payloads;
-    payloads.reserve(proposals.size());
-    for (const Proposal& proposal : proposals) payloads.push_back(proposal.payload);
-    if (Status status = node_.propose(payloads); !status.ok()) {
-      output_->proposals_refused(proposals, Code::kTooManyRequests);
-    }
-  }
+  std::vector<Proposal> proposals;
+  proposals.swap(waiting_proposals_);
+  for (std::span<const Proposal> rest = proposals; !rest.empty();) rest = propose_group(rest);
   propose_conf_changes();
+}
+
+// Proposes as many as fit into one message to the leader, and returns the rest. What has gathered
+// while nobody led may be more than any peer takes at once, and is refused or lost as a whole.
+std::span<const Proposal> RaftLoop::propose_group(std::span<const Proposal> proposals) {
+  std::vector<Bytes> payloads;
+  payloads.reserve(proposals.size());
+  uint64_t bytes = 0;
+  for (const Proposal& proposal : proposals) {
+    const uint64_t more = proposal.payload.size();
+    if (!payloads.empty() && bytes + more > parts_.group_bytes_max) break;
+    payloads.push_back(proposal.payload);
+    bytes += more;
+  }
+  proposal_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  const std::span<const Proposal> group = proposals.first(payloads.size());
+  if (!node_.propose(payloads).ok()) output_->proposals_refused(group, Code::kTooManyRequests);
+  return proposals.subspan(group.size());
+}
+
+void RaftLoop::refuse(uint64_t request, Code code) {
+  const Proposal refused{request, {}};
+  output_->proposals_refused({&refused, 1}, code);
+}
+
+// A write that takes effect long after its client was told that it may have: nobody expects it.
+void RaftLoop::drop_late_proposals(uint64_t now_ns) {
+  uint64_t bytes = 0;
+  std::erase_if(waiting_proposals_, [&](const Proposal& proposal) {
+    if (proposal.deadline_ns == 0 || proposal.deadline_ns > now_ns) return false;
+    bytes += proposal.payload.size();
+    return true;
+  });
+  proposal_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 // One at a time. The leader holds back what comes while one is under way: the core would put an
@@ -295,7 +329,7 @@ void RaftLoop::propose_conf_changes() {
     } else if (!node_.propose_conf_change(conf.change, conf.context).ok()) {
       refusal = Code::kTooManyRequests;
     }
-    if (refusal != Code::kOk) output_->proposals_refused({Proposal{conf.request, {}}}, refusal);
+    if (refusal != Code::kOk) refuse(conf.request, refusal);
   }
 }
 
@@ -331,7 +365,10 @@ void RaftLoop::ask_leader() {
   if (waiting_questions_.empty() || state.leader == 0) return;
   std::vector<Question> questions = std::exchange(waiting_questions_, {});
   if (state.leader == parts_.self) {
-    waiting_reads_.push_back({nullptr, std::move(questions), 0});
+    uint64_t deadline_ns = 0;
+    for (const Question& question : questions)
+      deadline_ns = std::max(deadline_ns, question.deadline_ns);
+    waiting_reads_.push_back({nullptr, std::move(questions), 0, deadline_ns});
     return;
   }
   // Who took this member for the leader looks again itself: two that each take the other for it
@@ -373,6 +410,38 @@ void RaftLoop::hand_over(raft::Ready ready) {
   if (!ready.committed.empty()) output_->committed(std::move(ready.committed));
   for (const raft::ReadState& state : ready.read_states) finish_read_round(state);
   for (const raft::LogWindow& window : ready.load) output_->load(window);
+}
+
+void RaftLoop::measure(QueueDepths& to) const {
+  const uint64_t late_ns = ticked_ns_ - std::min(ticked_ns_, kLateNs);
+  const auto is_late = [late_ns](const auto& waiting) {
+    return waiting.deadline_ns != 0 && waiting.deadline_ns < late_ns;
+  };
+  const auto add = [&](const char* name, const char* late_name, const auto&... queues) {
+    to.add(name, (queues.size() + ...), UINT64_MAX);
+    to.add(late_name, (std::count_if(queues.begin(), queues.end(), is_late) + ...), 0);
+  };
+  add("writes that wait for a leader", "writes that waited for a leader too long",
+      waiting_proposals_);
+  add("reads that wait for a leader", "reads that waited for a leader too long", waiting_reads_,
+      round_);
+  add("questions that wait for a leader", "questions that waited for a leader too long",
+      waiting_questions_, questions_again_);
+  to.add("changes of members that wait", waiting_conf_.size(), kConfWaitingMax);
+  const uint64_t one_more = parts_.request_bytes_max + kEncodingBytesMax;
+  to.add("bytes of proposals", proposal_bytes_.load(std::memory_order_relaxed),
+         parts_.proposal_bytes_max + one_more);
+  to.add("bytes of messages from peers", peer_bytes_.load(std::memory_order_relaxed),
+         parts_.peer_bytes_max + parts_.group_bytes_max + one_more);
+
+  // Their limits are held by raft, and checked by raft::NodeInvariants.
+  uint64_t inflight = 0;
+  for (const raft::Progress& peer : raft().progress())
+    if (peer.recent_active) inflight += peer.inflights().size();
+  to.add("messages that peers have not acknowledged", inflight, UINT64_MAX);
+  to.add("bytes that are not committed", raft().log().uncommitted_bytes(), UINT64_MAX);
+  to.add("bytes on their way to the log", raft().log().in_progress_bytes(), UINT64_MAX);
+  to.add("bytes on their way to apply", raft().log().applying_bytes(), UINT64_MAX);
 }
 
 void RaftLoop::note_role(const raft::SoftState& state) {

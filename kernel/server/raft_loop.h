@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -18,14 +19,16 @@
 #include "env/loop.h"
 #include "raft/raw_node.h"
 #include "server/hasty_campaign.h"
+#include "server/queue_depths.h"
 #include "server/reads.h"
 #include "server/tick_clock.h"
 
 namespace quorate::server {
 
 struct Proposal {
-  uint64_t request = 0;  // the id of the call that waits for it; 0: nobody does
-  Bytes payload;         // entry header and request, see apply/request.h
+  uint64_t request = 0;      // the id of the call that waits for it; 0: nobody does
+  Bytes payload;             // entry header and request, see apply/request.h
+  uint64_t deadline_ns = 0;  // after it nobody waits, and it is not proposed any more; 0: none
 };
 
 struct ConfProposal {
@@ -53,7 +56,7 @@ class RaftOutput {
   // The waiters may be served once `index` is applied.
   virtual void reads_ready(raft::Index index, std::vector<ReadWaiter> waiters) = 0;
   // These proposals were not taken, and nothing of them will take effect.
-  virtual void proposals_refused(const std::vector<Proposal>& proposals, Code code) = 0;
+  virtual void proposals_refused(std::span<const Proposal> proposals, Code code) = 0;
   // This member leads since `term`; entries before `first` were there before it led.
   virtual void leadership_started(raft::Term term, raft::Index first) = 0;
   virtual void leadership_ended() = 0;
@@ -80,7 +83,6 @@ class RaftOutput {
 
 struct Proposals {
   std::vector<Proposal> items;
-  uint64_t bytes = 0;  // as they were counted by propose(); 0 for the member's own
 };
 struct ReadRequest {
   std::vector<ReadWaiter> waiters;
@@ -128,9 +130,6 @@ using RaftEvent =
 // another start nor another member gives out the same.
 inline constexpr int kStartIdCountBits = 40;
 
-inline constexpr uint64_t kProposalBytesMax = 64 << 20;  // posted and not yet taken by the node
-inline constexpr uint64_t kPeerBytesMax = 64 << 20;      // posted and not yet stepped
-
 class RaftLoop final : public Loop<RaftEvent> {
  public:
   struct Parts {
@@ -138,8 +137,12 @@ class RaftLoop final : public Loop<RaftEvent> {
     RaftOutput* output = nullptr;
     raft::NodeId self = 0;
     uint64_t tick_ms = 0;
-    uint64_t first_read_id = 0;  // of read-index rounds and forwarded proposals, unique per start
-    uint64_t seed = 0;           // of the haste after a leader's death
+    uint64_t first_read_id = 0;    // of read-index rounds and forwarded proposals, unique per start
+    uint64_t seed = 0;             // of the haste after a leader's death
+    uint64_t group_bytes_max = 0;  // of proposals, in one message to the leader
+    uint64_t proposal_bytes_max = 0;  // posted and not yet taken by the node
+    uint64_t peer_bytes_max = 0;      // posted and not yet stepped
+    uint64_t request_bytes_max = 0;
     Logger logger;
   };
   // clock, output: outlive the loop. conf_state: as of the applied index.
@@ -148,15 +151,18 @@ class RaftLoop final : public Loop<RaftEvent> {
 
   // The first tick comes one tick after the first turn, which this asks for. [host thread]
   void start();
-  // Posts proposals, and counts them until the node has them. [any thread]
+  // Posts proposals, and counts them until the node has them or their deadline has passed. [any
+  // thread]
   void propose(Proposals proposals);
   // Posts peer messages unless too many bytes of them wait already. False: not taken. [any thread]
   bool offer(PeerMessages messages);
   const raft::Raft& raft() const { return node_.inner(); }  // for tests, between turns
   // Whether so much waits that no client should propose more. [any thread]
   bool proposals_full() const {
-    return proposal_bytes_.load(std::memory_order_relaxed) > kProposalBytesMax;
+    return proposal_bytes_.load(std::memory_order_relaxed) > parts_.proposal_bytes_max;
   }
+  // What waits here. For tests. [between turns]
+  void measure(QueueDepths& to) const;
 
  private:
   void on_turn(std::vector<RaftEvent>& events) override;
@@ -183,6 +189,9 @@ class RaftLoop final : public Loop<RaftEvent> {
   void feed_node();
   void note_configuration(const raft::ConfState& state);
   void propose_waiting();
+  std::span<const Proposal> propose_group(std::span<const Proposal> proposals);
+  void refuse(uint64_t request, Code code);
+  void drop_late_proposals(uint64_t now_ns);
   void propose_conf_changes();
   void queue_forwarded_changes(raft::Message& message);
   bool follows_closely(raft::NodeId learner) const;
@@ -196,12 +205,12 @@ class RaftLoop final : public Loop<RaftEvent> {
   RaftOutput* const output_;
   raft::RawNode node_;
   TickClock ticks_;
+  uint64_t ticked_ns_ = 0;  // the last one
   Logger logger_;
   HastyCampaign haste_;
   bool alone_ = false;  // the only voter: nobody else can lead, so it need not wait to be sure
 
   std::vector<Proposal> waiting_proposals_;  // for a leader
-  uint64_t waiting_bytes_ = 0;               // of them, as they were counted
   std::deque<ConfProposal> waiting_conf_;
   std::vector<Question> waiting_questions_;  // for a leader
   std::vector<Question> questions_again_;    // for the next tick

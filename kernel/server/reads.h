@@ -25,6 +25,14 @@ struct ReadWaiter {
   std::unique_ptr<Job> job;         // for the reader pool, or null
   std::vector<Question> questions;  // for the apply loop
   uint64_t pull = 0;                // one that may start; 0: none
+  uint64_t deadline_ns = 0;         // after it nobody waits for any of it
 };
+
+// Drops those for whom nobody waits any more: without a leader they would gather for as long as
+// clients try again.
+inline void drop_late(std::vector<ReadWaiter>& waiters, uint64_t now_ns) {
+  std::erase_if(waiters,
+                [now_ns](const ReadWaiter& waiter) { return waiter.deadline_ns <= now_ns; });
+}
 
 }  // namespace quorate::server

@@ -83,7 +83,11 @@ void Server::make_loops(Bootstrapped found) {
   raft_config.heartbeat_ticks = 1;
   raft_config.log_memory_bytes_max = config_.log_memory_bytes_max;
   raft_config.append_bytes_max = config_.append_bytes_max;
+  raft_config.inflight_messages_max = config_.inflight_messages_max;
+  raft_config.inflight_bytes_max = config_.inflight_bytes_max;
   raft_config.append_in_progress_bytes_max = config_.append_in_progress_bytes_max;
+  raft_config.uncommitted_bytes_max = config_.uncommitted_bytes_max;
+  raft_config.committed_bytes_max = config_.committed_bytes_max;
   raft_config.election_ticks = static_cast<int>(config_.election_ms / config_.heartbeat_ms);
   raft_config.pre_vote = config_.pre_vote;
   raft_config.lease_reads = config_.lease_reads;
@@ -103,6 +107,10 @@ void Server::make_loops(Bootstrapped found) {
                                                  .tick_ms = config_.heartbeat_ms,
                                                  .first_read_id = first_id(env_),
                                                  .seed = env_.random_seed(),
+                                                 .group_bytes_max = config_.append_bytes_max,
+                                                 .proposal_bytes_max = config_.proposal_bytes_max,
+                                                 .peer_bytes_max = config_.peer_bytes_max,
+                                                 .request_bytes_max = config_.request_bytes_max,
                                                  .logger = logger_.named("raft")},
                                  raft::RawNode(raft_config, std::move(found.raft)), conf_state);
   wal_loop_ =
@@ -379,7 +387,7 @@ void Server::reads_ready(raft::Index index, std::vector<ReadWaiter> waiters) {
   apply_loop_->post(ReadsReady{index, std::move(waiters)});
 }
 
-void Server::proposals_refused(const std::vector<Proposal>& proposals, Code code) {
+void Server::proposals_refused(std::span<const Proposal> proposals, Code code) {
   std::vector<Completion> completions;
   for (const Proposal& proposal : proposals) {
     proposals_failed_->increment();
@@ -432,7 +440,18 @@ void Server::expire_calls(uint64_t now_ns) {
 // ---------------------------------------------------------------- apply
 
 void Server::raft(RaftEvent event) {
-  raft_loop_->post(std::move(event));
+  if (auto* proposals = std::get_if<Proposals>(&event))
+    raft_loop_->propose(std::move(*proposals));
+  else
+    raft_loop_->post(std::move(event));
+}
+
+QueueDepths Server::queues() const {
+  QueueDepths depths;
+  raft_loop_->measure(depths);
+  apply_loop_->measure(depths);
+  depths.add("calls that wait for their answer", pending_.size(), UINT64_MAX);
+  return depths;
 }
 
 void Server::freeze(std::unique_ptr<storage::FrozenBuffer> buffer) {

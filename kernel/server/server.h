@@ -71,6 +71,8 @@ class Server final : private RaftOutput,
   MetricRegistry& metrics() { return metrics_; }
   // For tests, which look between turns.
   const raft::Raft& raft() const { return raft_loop_->raft(); }
+  // For tests: what waits in the loops and for an answer. [between turns]
+  QueueDepths queues() const;
   // For tests: the running front-ends, in the order of the configuration.
   const std::vector<std::unique_ptr<plugin::Frontend>>& frontends() const { return frontends_; }
 
@@ -96,7 +98,7 @@ class Server final : private RaftOutput,
   void send(std::vector<raft::Message> messages) override;
   void committed(std::vector<raft::Entry> entries) override;
   void reads_ready(raft::Index index, std::vector<ReadWaiter> waiters) override;
-  void proposals_refused(const std::vector<Proposal>& proposals, Code code) override;
+  void proposals_refused(std::span<const Proposal> proposals, Code code) override;
   void ask_leader(raft::NodeId leader, std::vector<Question> questions) override;
   void set_peers(const PeerAddresses& addresses) override;
   void questions_refused(std::vector<Question> questions, Code code) override;

@@ -153,6 +153,7 @@ Status Services::submit(const quorate_submission& item, Slab& slab, PendingCall&
   switch (route) {
     case apply::Route::kLog: propose(*request, entry, slab, call, sorted); return Status();
     case apply::Route::kLinearizable:
+      sorted.confirmed.deadline_ns = std::max(sorted.confirmed.deadline_ns, call.deadline_ns);
       if (reads_on_pool(*request)) {
         sorted.linearizable.push_back({call.id, call.deadline_ns, std::move(*request)});
       } else {
@@ -202,7 +203,7 @@ Status Services::admit(const apply::Request& request, apply::Route route) {
   if (route != apply::Route::kLog) return Status();
   const uint64_t commit = parts_.state->commit.load(std::memory_order_relaxed);
   const uint64_t applied = parts_.state->applied.load(std::memory_order_relaxed);
-  if (commit > applied + kBacklogMax)
+  if (commit > applied + parts_.config->apply_backlog_max)
     return Status(Code::kTooManyRequests, "apply is behind; try again later");
   if (parts_.raft->proposals_full())
     return Status(Code::kTooManyRequests, "too many bytes wait for the log; try again later");
@@ -220,7 +221,7 @@ void Services::propose(const apply::Request& request, char* entry, Slab& slab, P
   const Slice body = request.body().slice();
   apply::write_entry(entry, header, body);
   sorted.proposals.items.push_back(
-      {call.id, slab.share(entry, apply::entry_size(header, body.size()))});
+      {call.id, slab.share(entry, apply::entry_size(header, body.size())), call.deadline_ns});
 }
 
 // Positive, not 0, and unlikely to meet one of another member or start: the counter begins at
@@ -279,7 +280,7 @@ quorate_status Services::range_open(const quorate_call* call, quorate_slice requ
       loop->post(PullCall{PullCall::Kind::kStart, *pull, 0});
     } else {
       ReadRequest reads;
-      reads.waiters.push_back({nullptr, {}, *pull});
+      reads.waiters.push_back({nullptr, {}, *pull, parts_.clock->now_ns() + kPullLifeNs});
       parts_.raft->post(std::move(reads));
     }
     return Status();

@@ -21,8 +21,6 @@
 
 namespace quorate::server {
 
-inline constexpr uint64_t kBacklogMax = 5000;  // entries committed and not applied
-
 // One for each front-end. Lives until the front-end is destroyed; after the loops have stopped its
 // functions refuse or ignore everything.
 class Services {

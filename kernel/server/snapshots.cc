@@ -144,6 +144,10 @@ Status Snapshots::check(uint64_t from, const SnapshotHead& head) const {
   if (const uint64_t term = state.term.load(std::memory_order_relaxed); head.term < term)
     return Status(Code::kUnavailable, "it is of term " + std::to_string(head.term) +
                                           ", and the term is " + std::to_string(term));
+  if (head.applied.entry.term > head.term)
+    return Status(Code::kInvalidArgument,
+                  "it ends with an entry of term " + std::to_string(head.applied.entry.term) +
+                      ", which is beyond its leader's, " + std::to_string(head.term));
   const uint64_t here = std::max(state.applied.load(std::memory_order_relaxed),
                                  state.commit.load(std::memory_order_relaxed));
   if (head.applied.entry.index <= here)

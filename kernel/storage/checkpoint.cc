@@ -15,10 +15,6 @@ std::string aside(const std::string& path) {
   return path + ".new";
 }
 
-std::string dir_of(const std::string& path) {
-  return path.substr(0, path.rfind('/'));
-}
-
 }  // namespace
 
 CheckpointJob::CheckpointJob(FileSystem* files, std::string path,

@@ -193,11 +193,13 @@ Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, u
   return spare;
 }
 
-Status name_segment(FileSystem& files, const std::string& dir, const std::string& spare_path,
-                    uint64_t number, bool sync) {
-  const Status renamed = files.rename(spare_path, dir + "/" + segment_name(number));
+Status name_segment(FileSystem& files, const std::string& dir, const NextSegment& next, bool sync) {
+  const std::string path = dir + "/" + segment_name(next.number);
+  const Status renamed = files.rename(next.spare_path, path);
   if (!renamed.ok() && renamed.code() != Code::kNotFound) return renamed;
-  return sync ? files.sync_dir(dir) : Status();
+  if (sync) QUORATE_TRY(files.sync_dir(dir));
+  if (next.drop_cache) drop_cache(files, path);
+  return Status();
 }
 
 void drop_cache(FileSystem& files, const std::string& path) {

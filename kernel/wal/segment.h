@@ -118,11 +118,17 @@ Status clear_head(FileSystem& files, const std::string& path, uint64_t blocks, b
 Result<std::optional<Spare>> retire(FileSystem& files, const std::string& dir, uint64_t number,
                                     const std::string& spare_path, uint64_t segment_bytes);
 
-// Gives the spare `spare_path` the name of segment `number`, durably. Two may do it at once, and
-// both find it done: who comes second finds no spare of that name, which is OK, since no other ever
-// has it. An error is final, as one of File::sync().
-Status name_segment(FileSystem& files, const std::string& dir, const std::string& spare_path,
-                    uint64_t number, bool sync);
+// A spare that becomes the next segment.
+struct NextSegment {
+  uint64_t number = 0;
+  std::string spare_path;
+  bool drop_cache = true;  // as batches are small, see drop_cache()
+};
+
+// Gives the spare the name of its segment, durably. Two may do it at once, and both find it done:
+// who comes second finds no spare of that name, which is OK, since no other ever has it. An error
+// is final, as one of File::sync().
+Status name_segment(FileSystem& files, const std::string& dir, const NextSegment& next, bool sync);
 
 // Takes a segment that is not begun out of the page cache. A small batch would else dirty the large
 // folio that it lies in, and be accounted for as a write of all of it; a large one is written

@@ -268,8 +268,7 @@ Status Wal::begin_log() {
   QUORATE_TRY(file.status());
   QUORATE_TRY((*file)->write(0, {&part, 1}));
   if (options_.sync) QUORATE_TRY((*file)->sync());
-  QUORATE_TRY(name_segment(files, options_.dir, spare->path, header.segment, options_.sync));
-  (*file)->drop_cache();
+  QUORATE_TRY(name_segment(files, options_.dir, {header.segment, spare->path}, options_.sync));
   written_bytes_ += block.size();
   return open_segment(header);
 }
@@ -311,19 +310,19 @@ Result<Spare> Wal::take_next() {
     next_ = std::move(*spare);
   }
   if (!next_is_named_) {
-    const uint64_t number = segments_.back().number + 1;
-    QUORATE_TRY(name_segment(env_.files(), options_.dir, next_->path, number, options_.sync));
-    if (!large_batches_) drop_cache(env_.files(), path_of(segment_name(number)));
+    QUORATE_TRY(name_segment(env_.files(), options_.dir,
+                             {segments_.back().number + 1, next_->path, !large_batches_},
+                             options_.sync));
   }
   next_is_named_ = false;
   return *std::exchange(next_, std::nullopt);
 }
 
-std::optional<Wal::ToName> Wal::name_next() {
+std::optional<NextSegment> Wal::name_next() {
   if (next_ || spares_.empty()) return std::nullopt;
   next_ = std::move(spares_.front());
   spares_.erase(spares_.begin());
-  return ToName{segments_.back().number + 1, next_->path, !large_batches_};
+  return NextSegment{segments_.back().number + 1, next_->path, !large_batches_};
 }
 
 void Wal::next_named(uint64_t number) {

@@ -114,12 +114,7 @@ class Wal : private raft::DurableSource {
   // The file of the next segment gets its name from outside as well. Answers what to give to
   // name_segment() now; nothing when there is no spare, or it was answered already. If the segment
   // is due before next_named() says that the name is durable, sync() sees to the name itself.
-  struct ToName {
-    uint64_t number = 0;
-    std::string spare_path;
-    bool drop_cache = false;  // drop_cache() as well, then: batches are small
-  };
-  std::optional<ToName> name_next();
+  std::optional<NextSegment> name_next();
   void next_named(uint64_t number);  // late is harmless
 
   LogHead head() const {

@@ -55,13 +55,11 @@ class RetireJob final : public Job {
 // Not in line with an append: the directory's sync costs more than a batch's.
 class NameJob final : public Job {
  public:
-  NameJob(WalLoop* loop, FileSystem& files, const Options& options, Wal::ToName to_name)
-      : loop_(loop), files_(files), options_(options), to_name_(std::move(to_name)) {}
+  NameJob(WalLoop* loop, FileSystem& files, const Options& options, NextSegment next)
+      : loop_(loop), files_(files), options_(options), next_(std::move(next)) {}
   Next step() override {
-    const uint64_t number = to_name_.number;
-    Status status = name_segment(files_, options_.dir, to_name_.spare_path, number, options_.sync);
-    if (to_name_.drop_cache) drop_cache(files_, options_.dir + "/" + segment_name(number));
-    loop_->post(SegmentNamed{number, std::move(status)});
+    loop_->post(
+        SegmentNamed{next_.number, name_segment(files_, options_.dir, next_, options_.sync)});
     return Next::kDone;
   }
 
@@ -69,7 +67,7 @@ class NameJob final : public Job {
   WalLoop* const loop_;
   FileSystem& files_;
   const Options& options_;
-  const Wal::ToName to_name_;
+  const NextSegment next_;
 };
 
 }  // namespace
@@ -194,7 +192,7 @@ void WalLoop::make_spares() {
 }
 
 void WalLoop::name_next() {
-  if (std::optional<Wal::ToName> next = wal_->name_next())
+  if (std::optional<NextSegment> next = wal_->name_next())
     pool_->submit(std::make_unique<NameJob>(this, env_.files(), wal_->options(), std::move(*next)));
 }
 

@@ -110,14 +110,16 @@ int run_all(int argc, char** argv) {
       ("faults", po::value<std::string>(), "only these of the schedule: 3,7,9 or none")  //
       ("profile", po::value<std::string>()->default_value("any"),
        "what may happen: any, steady (nothing that is a reason for an election), kills (leaders of "
-       "a healthy cluster are killed; prints how long none led), storm (leaders come and go)")  //
-      ("without", po::value<std::vector<std::string>>(), "turns a checker off")                 //
-      ("twice", "each run twice; the traces must agree")                                        //
-      ("minimise", "on a failure, look for a smaller schedule (default with --seed)")           //
-      ("no-minimise", "do not")                                                                 //
-      ("keep-going", "with --seeds: go on after a failure")                                     //
-      ("trace", "faults and log lines to standard error")                                       //
-      ("schedule", "print the schedule of the seed and end")                                    //
+       "a healthy cluster are killed; prints how long none led), storm (leaders come and go), "
+       "tight "
+       "(queues are full after a request or two)")                                     //
+      ("without", po::value<std::vector<std::string>>(), "turns a checker off")        //
+      ("twice", "each run twice; the traces must agree")                               //
+      ("minimise", "on a failure, look for a smaller schedule (default with --seed)")  //
+      ("no-minimise", "do not")                                                        //
+      ("keep-going", "with --seeds: go on after a failure")                            //
+      ("trace", "faults and log lines to standard error")                              //
+      ("schedule", "print the schedule of the seed and end")                           //
       ("json", "a line for each run");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, flags), given);

@@ -23,7 +23,7 @@ from kept import Kept
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATCHES = ROOT / "tests" / "sim" / "planted"
 CHECKERS = ("raft", "entries", "hash", "history", "content", "watch", "lease", "calls", "member",
-            "liveness", "elections")
+            "liveness", "elections", "queues")
 CHUNK = 5          # seeds of one process
 HANG_S = 300       # a chunk that takes longer hangs
 AHEAD = 2          # programs that are built while the seeds of another run

@@ -21,11 +21,12 @@ enum class Checker : uint8_t {
   kMember,     // no member stops, refuses to start or aborts without a fault that explains it
   kLiveness,   // once healed, everything goes on within a bound
   kElections,  // steady runs: the term and the leader stay
+  kQueues,     // nothing waits beyond its limit or its deadline; at rest nothing does
   kCount,
 };
-inline constexpr std::string_view kCheckerNames[] = {"raft",    "entries",  "hash",     "history",
-                                                     "content", "watch",    "lease",    "calls",
-                                                     "member",  "liveness", "elections"};
+inline constexpr std::string_view kCheckerNames[] = {"raft",    "entries",  "hash",      "history",
+                                                     "content", "watch",    "lease",     "calls",
+                                                     "member",  "liveness", "elections", "queues"};
 static_assert(std::size(kCheckerNames) == static_cast<size_t>(Checker::kCount));
 inline std::string_view name_of(Checker checker) {
   return kCheckerNames[static_cast<size_t>(checker)];

@@ -24,12 +24,48 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kStartNs = 60'000 * kMs;     // until every member is ready
 constexpr uint64_t kLivenessNs = 60'000 * kMs;  // from the healing until all goes on
 constexpr uint64_t kLeasesNs = 40'000 * kMs;    // until the last lease is gone
+constexpr uint64_t kRestNs = 20'000 * kMs;      // until nothing waits anywhere
 constexpr uint64_t kFailoverNs = 20'000 * kMs;  // until another leads
+constexpr uint64_t kLooksPerQueues = 16;        // where they are not tight
 constexpr int kKills = 10;                      // of leaders, in a run that measures them
 constexpr int64_t kDriftPpmMax = 50'000;
 // Lease reads assume that no clock gains more than an eighth on another.
 static_assert(8 * (1'000'000 + kDriftPpmMax) < 9 * (1'000'000 - kDriftPpmMax));
 constexpr uint64_t kLeaseReadsSalt = 0x6c656173;
+
+// Of what may wait; the defaults are the server's, and no run reaches them.
+struct Limits {
+  uint64_t append = 1 << 20, append_in_progress = 16 << 20;
+  uint64_t inflight_messages = 256, inflight = 16 << 20;
+  uint64_t uncommitted = 64 << 20, committed = 16 << 20;
+  uint64_t proposals = 64 << 20, from_peers = 64 << 20;
+  uint64_t backlog = 5000;
+
+  // So small that one or two requests reach them.
+  static Limits tight(Random& random) {
+    const auto bytes = [&] { return uint64_t{1} << (4 + random.below(10)); };
+    return {.append = bytes(),
+            .append_in_progress = bytes(),
+            .inflight_messages = 1 + random.below(4),
+            .inflight = bytes(),
+            .uncommitted = bytes(),
+            .committed = bytes(),
+            .proposals = bytes(),
+            .from_peers = bytes() * 16,
+            .backlog = 1 + random.below(20)};
+  }
+  void give_to(server::Config& config) const {
+    config.append_bytes_max = append;
+    config.append_in_progress_bytes_max = append_in_progress;
+    config.inflight_messages_max = inflight_messages;
+    config.inflight_bytes_max = inflight;
+    config.uncommitted_bytes_max = uncommitted;
+    config.committed_bytes_max = committed;
+    config.proposal_bytes_max = proposals;
+    config.peer_bytes_max = from_peers;
+    config.apply_backlog_max = backlog;
+  }
+};
 
 // What a run is made of, all by its seed.
 struct Plan {
@@ -45,8 +81,7 @@ struct Plan {
   bool lease_reads = false;  // with any drift: kDriftPpmMax is within what they assume
   bool minority_stays_down = false;
   bool pre_vote = true;
-  uint64_t append_bytes_max = 1 << 20;
-  uint64_t append_in_progress_bytes_max = 16 << 20;
+  Limits limits;
   Profile profile = Profile::kAny;
   WorkloadConfig workload;
   ScheduleConfig schedule;
@@ -59,6 +94,10 @@ struct Plan {
   }
   Plan(Profile of, Random& random, uint64_t seed) : Plan(random, seed) {
     if (of == Profile::kAny) return;
+    if (of == Profile::kTight) {
+      make_tight(random);
+      return;
+    }
     members = random.one_in(3) ? 5 : 3;
     schedule.members = members;
     if (of == Profile::kKills) *this = calm_kills(members);
@@ -74,7 +113,8 @@ struct Plan {
       case Profile::kStorm:
         return draw_storm_schedule({members, schedule.length_ns, election_ms * kMs}, random);
       case Profile::kKills: return {};
-      case Profile::kAny: break;
+      case Profile::kAny:
+      case Profile::kTight: break;
     }
     return draw_schedule(schedule, random);
   }
@@ -87,13 +127,21 @@ struct Plan {
     plan.members = members;
     return plan;
   }
+  // Much is asked of little room, and callers do not wait for long.
+  void make_tight(Random& random) {
+    profile = Profile::kTight;
+    limits = Limits::tight(random);
+    workload.clients = 4 + random.below(8);
+    workload.think_ns_max = (1 + random.below(30)) * kMs;
+    workload.call_timeout_ms = random.one_in(2) ? 100 + random.below(900) : 3000;
+  }
   // Short timeouts for many elections, and limits so small that an append is cut in pieces.
   void make_stormy(Random& random) {
     heartbeat_ms = 20;
     election_ms = 200;
     pre_vote = random.one_in(2);
-    if (random.one_in(2)) append_bytes_max = random.one_in(2) ? 1 : 1 << random.below(12);
-    if (random.one_in(2)) append_in_progress_bytes_max = 1 << random.below(14);
+    if (random.one_in(2)) limits.append = random.one_in(2) ? 1 : 1 << random.below(12);
+    if (random.one_in(2)) limits.append_in_progress = 1 << random.below(14);
   }
   Plan(Random& random, uint64_t seed) {
     const uint64_t size = random.below(10);
@@ -242,8 +290,7 @@ class Simulation final : private Cluster {
     config.freeze_interval_ms = plan_.freeze_interval_ms;
     config.pre_vote = plan_.pre_vote;
     config.lease_reads = plan_.lease_reads;
-    config.append_bytes_max = plan_.append_bytes_max;
-    config.append_in_progress_bytes_max = plan_.append_in_progress_bytes_max;
+    plan_.limits.give_to(config);
     member.machine.set_disk_delay_ns(plan_.disk_delay_ns);
     member.machine.set_turn_ns(30'000);
     if (plan_.drift)
@@ -310,10 +357,20 @@ class Simulation final : private Cluster {
   void look_at(size_t i) {
     const raft::Raft& raft = members_[i]->server().raft();
     oracle_.look_at(i, raft);
+    if (plan_.profile == Profile::kTight || ++looks_ % kLooksPerQueues == 0) look_at_queues(i);
     failovers_.look_at(raft, now());
     if (!no_election_.began()) return;
     if (std::string wrong = no_election_.check(raft); !wrong.empty())
       verdicts_.add(Checker::kElections, now(), fmt::format("member {} {}", i, wrong));
+  }
+
+  void look_at_queues(size_t i) {
+    if (members_[i]->stopping()) return;  // its calls are given up before what they wait for
+    const server::QueueDepths queues = members_[i]->server().queues();
+    if (const server::QueueDepth* queue = queues.too_long())
+      verdicts_.add(Checker::kQueues, now(),
+                    fmt::format("member {}: {} {}, and at most {} may", i, queue->size, queue->name,
+                                queue->max));
   }
 
   // ------------------------------------------------------------ elections
@@ -580,6 +637,17 @@ class Simulation final : private Cluster {
     }
   }
 
+  // What has not come to an end though nobody asks for anything any more.
+  std::string what_still_waits() {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (!wanted_[i] || !members_[i]->runs()) continue;
+      const server::QueueDepths queues = members_[i]->server().queues();
+      if (const server::QueueDepth* queue = queues.busy())
+        return fmt::format("member {}: {} {}", i, queue->size, queue->name);
+    }
+    return {};
+  }
+
   std::string who_is_not_ready() {
     for (size_t i = 0; i < members_.size(); ++i)
       if (wanted_[i] && !members_[i]->is_ready()) return fmt::format("member {} is not ready", i);
@@ -623,6 +691,8 @@ class Simulation final : private Cluster {
       return late("to let leases end", workload_.overdue_lease());
     if (!run_until(kLivenessNs, [&] { return what_is_left().empty(); }))
       return late("to say so", what_is_left());
+    if (!run_until(kRestNs, [&] { return what_still_waits().empty(); }) && verdicts_.clean())
+      verdicts_.add(Checker::kQueues, now(), "at rest, " + what_still_waits());
   }
   static void print_state(SimMember& member) {
     fmt::print(stderr, "member {}: runs {} ready {} gone {} stopping {} starting {} failure {}\n",
@@ -665,6 +735,7 @@ class Simulation final : private Cluster {
   size_t leader_ = 0;  // whom faults count from
   bool healed_ = false;
   uint64_t starts_ = 0;
+  uint64_t looks_ = 0;
   std::array<uint64_t, static_cast<size_t>(FaultKind::kCount)> faults_{};
 };
 

@@ -37,9 +37,10 @@ enum class Profile : uint8_t {
   kSteady,  // such as are no reason for an election (steady.h), and none may be held
   kKills,   // leaders of a healthy cluster die, one after the other, to measure how long it takes
   kStorm,   // leaders come and go (storm.h)
+  kTight,   // limits of what may wait are so small that they are reached
 };
 
-inline constexpr std::string_view kProfileNames[] = {"any", "steady", "kills", "storm"};
+inline constexpr std::string_view kProfileNames[] = {"any", "steady", "kills", "storm", "tight"};
 inline std::string_view name_of(Profile profile) {
   return kProfileNames[static_cast<size_t>(profile)];
 }

@@ -336,6 +336,7 @@ struct SimTable {
       const uint64_t from = node.member_id;
       const auto deliver = [to, from, bytes = std::move(bytes), &network] {
         ++network.messages_;
+        network.largest_message_ = std::max<uint64_t>(network.largest_message_, bytes.size());
         network.env_.note(crc32c(bytes));
         const quorate_slice whole = slice(bytes);
         to->receiver.on_messages(to->receiver.ctx, from, &whole, 1);

@@ -60,6 +60,7 @@ class SimNetwork {
 
   uint64_t messages() const { return messages_; }
   uint64_t snapshots() const { return snapshots_; }
+  uint64_t largest_message() const { return largest_message_; }  // bytes
 
  private:
   friend struct SimTable;
@@ -99,7 +100,7 @@ class SimNetwork {
   uint64_t delay_min_ns_ = 200'000, delay_max_ns_ = 800'000;
   uint64_t lose_one_in_ = 0, repeat_one_in_ = 0, hold_one_in_ = 0;
   std::map<std::pair<std::string, std::string>, uint64_t> clogged_;
-  uint64_t messages_ = 0, snapshots_ = 0;
+  uint64_t messages_ = 0, snapshots_ = 0, largest_message_ = 0;
 };
 
 }  // namespace quorate::test

@@ -357,6 +357,17 @@ TEST_CASE("a snapshot of another cluster, of an old leader, or of what is here, 
   CHECK_FALSE(two.receiver.exists("00000001"));
 }
 
+TEST_CASE("a snapshot of entries of a later term than its leader led in is refused",
+          "[snapshots]") {
+  Two two;
+  for (const raft::Term term : {2, 3}) {
+    SnapshotHead head{kCluster, kSender, kReceiver, term, 1000, {}};
+    head.applied.entry = {3, 900};
+    CHECK(two.receiver.snapshots->begin(term, kSender, encode_snapshot_head(head)) ==
+          (term == 2 ? QUORATE_INVALID_ARGUMENT : QUORATE_OK));
+  }
+}
+
 TEST_CASE("a head that is damaged is refused, whichever byte it is", "[snapshots]") {
   SnapshotHead head{kCluster, kSender, kReceiver, 3, 1000, {}};
   head.applied.entry = {3, 900};

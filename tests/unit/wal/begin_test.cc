@@ -292,7 +292,7 @@ TEST_CASE("a name that is given while the log gives it comes to the same", "[wal
     const auto after = f.wal->name_next();
     REQUIRE(after->number == 4);
     // The pool comes late to the first of the two.
-    REQUIRE(name_segment(f.disk(), f.options.dir, next->spare_path, next->number, true).ok());
+    REQUIRE(name_segment(f.disk(), f.options.dir, *next, true).ok());
     f.wal->next_named(next->number);
     const uint64_t renames = f.disk().calls(SimDisk::Op::kRename);
     for (raft::Index i = 33; i <= 47; ++i) f.append_synced(entries(1, i, i, 3000));

@@ -131,7 +131,7 @@ class CrashRun : public Fixture {
       REQUIRE(disk().rename(next->spare_path, path(next->number)).ok());
       return;
     }
-    REQUIRE(name_segment(disk(), options.dir, next->spare_path, next->number, true).ok());
+    REQUIRE(name_segment(disk(), options.dir, *next, true).ok());
     if (!random_.one_in(4)) wal->next_named(next->number);
   }
 

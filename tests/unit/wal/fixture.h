@@ -112,7 +112,7 @@ struct Fixture {
     if (wal->spares() == 0) make_spare();
     const auto next = wal->name_next();
     REQUIRE(next);
-    REQUIRE(name_segment(disk(), options.dir, next->spare_path, next->number, true).ok());
+    REQUIRE(name_segment(disk(), options.dir, *next, true).ok());
     wal->next_named(next->number);
   }
   std::vector<std::string> segment_files() {
