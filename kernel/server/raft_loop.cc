@@ -27,7 +27,7 @@ constexpr size_t kConfWaitingMax = 64;
 constexpr uint64_t kForwardedLifeNs = 7'000'000'000;
 // Nothing stays so long beyond its deadline. What an RPC brings back may be late when it comes.
 constexpr uint64_t kLateNs = 1'000'000'000;
-constexpr uint64_t kEncodingBytesMax = 64 << 10;  // of a message, beside its payloads
+constexpr uint64_t kEncodingBytesMax = 8 << 10;  // of a message, beside its payloads, as a rule
 
 }  // namespace
 

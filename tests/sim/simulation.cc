@@ -39,6 +39,7 @@ struct Limits {
   uint64_t inflight_messages = 256, inflight = 16 << 20;
   uint64_t uncommitted = 64 << 20, committed = 16 << 20;
   uint64_t proposals = 64 << 20, from_peers = 64 << 20;
+  uint64_t request = 1572864;
   uint64_t backlog = 5000;
 
   // So small that one or two requests reach them.
@@ -51,7 +52,8 @@ struct Limits {
             .uncommitted = bytes(),
             .committed = bytes(),
             .proposals = bytes(),
-            .from_peers = bytes() * 16,
+            .from_peers = bytes(),
+            .request = 16 << 10,
             .backlog = 1 + random.below(20)};
   }
   void give_to(server::Config& config) const {
@@ -63,6 +65,7 @@ struct Limits {
     config.committed_bytes_max = committed;
     config.proposal_bytes_max = proposals;
     config.peer_bytes_max = from_peers;
+    config.request_bytes_max = request;
     config.apply_backlog_max = backlog;
   }
 };
