@@ -146,8 +146,14 @@ std::shared_ptr<Call> SimMember::call(const Bytes& request, uint64_t timeout_ms,
     ++call->completions;
     calls_.erase(call->number);
     finish(call);
+  } else {
+    call->id = item.call_id;
   }
   return call;
+}
+
+void SimMember::cancel(const Call& call) {
+  if (services_ != nullptr && call.id != 0) services_->cancel(services_->ctx, call.id);
 }
 
 void SimMember::on_done(void* sink, const quorate_completion* items, size_t count) {

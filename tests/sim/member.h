@@ -25,6 +25,7 @@ namespace quorate::sim {
 // A call to a member. code: kUnknownOutcome also when the process died with it.
 struct Call {
   uint64_t number = 0;
+  uint64_t id = 0;  // the server's name for it; 0: it was not taken
   size_t member = 0;
   int completions = 0;
   Code code = Code::kOk;
@@ -85,6 +86,8 @@ class SimMember final : private server::ServerEvents, private server::ApplyObser
   // Nothing is sent while no process runs: the call fails at once, later.
   std::shared_ptr<Call> call(const Bytes& request, uint64_t timeout_ms,
                              std::function<void(const Call&)> done);
+  // Its caller does not want it any more; it is answered all the same, once.
+  void cancel(const Call& call);
   // 0: no process runs, or it refused.
   uint64_t open_watch(WatchSink* sink);
   void add_watch(uint64_t stream, uint64_t watch, const Bytes& request);

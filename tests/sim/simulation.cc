@@ -136,6 +136,7 @@ struct Plan {
     limits = Limits::tight(random);
     workload.clients = 4 + random.below(8);
     workload.think_ns_max = (1 + random.below(30)) * kMs;
+    if (random.one_in(2)) workload.cancel_one_in = 1 + random.below(8);
     workload.call_timeout_ms = random.one_in(2) ? 100 + random.below(900) : 3000;
   }
   // Short timeouts for many elections, and limits so small that an append is cut in pieces.

@@ -17,6 +17,8 @@ namespace {
 using linearizability::Kind;
 using linearizability::Outcome;
 
+constexpr uint64_t kCancelNsMax = 60'000'000;  // after it was sent; many are answered by then
+
 // What a refusal with this code promises: the call had no effect and never will have.
 bool surely_not_done(const Call& call) {
   if (call.died) return false;
@@ -124,7 +126,8 @@ class Client {
     schema::SegmentReader reader(request.slice());
     waits_for_ = static_cast<int>(reader.root<schema::Request>().which());
     since_ns_ = now();
-    workload_.cluster_.member(member_).call(
+    SimMember& member = workload_.cluster_.member(member_);
+    const auto sent = member.call(
         request, workload_.config_.call_timeout_ms,
         [this, order, invoked_ns = now(), take = std::move(take)](const Call& call) {
           if (call.completions != 1)
@@ -149,6 +152,10 @@ class Client {
           if (final_ && final_left_ == 1) member_ = number_ % workload_.cluster_.size();
           think();
         });
+    const uint64_t cancels = workload_.config_.cancel_one_in;
+    if (cancels != 0 && !final_ && random_.one_in(cancels))
+      workload_.timers_.after(random_.below(kCancelNsMax),
+                              [&member, sent] { member.cancel(*sent); });
   }
 
   // Whether the store's revision is this call's own.

@@ -30,7 +30,8 @@ struct WorkloadConfig {
   uint64_t keys = 8;
   size_t value_bytes_max = 200;
   uint64_t call_timeout_ms = 3000;
-  int64_t drift_ppm_max = 0;  // of the members' clocks, for the lease rules
+  uint64_t cancel_one_in = 0;  // of the calls; 0: none
+  int64_t drift_ppm_max = 0;   // of the members' clocks, for the lease rules
 };
 
 class Watcher;
