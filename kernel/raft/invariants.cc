@@ -128,11 +128,17 @@ std::string NodeInvariants::check_past(const Raft& raft) {
   if (last_index_ < last_index)
     return fmt::format("node {}: a leader cut its log from {} to {}", raft.id(), last_index,
                        last_index_);
+  // That a joint configuration is left is not proposed, and not refused.
+  const Log& log = raft.log();
+  const bool leaves =
+      log.last_index() > log.commit() && log.entry(log.last_index()).type == EntryType::kConfChange;
+  const uint64_t limit = raft.config().uncommitted_bytes_max +
+                         (leaves ? log.entry(log.last_index()).payload.size() : 0);
   if (now.commit == before.commit && uncommitted != 0 && uncommitted_bytes_ > uncommitted &&
-      uncommitted_bytes_ > raft.config().uncommitted_bytes_max)
+      uncommitted_bytes_ > limit)
     return fmt::format(
         "node {}: a leader took proposals beyond {} bytes that are not committed: {}", raft.id(),
-        raft.config().uncommitted_bytes_max, uncommitted_bytes_);
+        limit, uncommitted_bytes_);
   if (now.commit > before.commit && raft.log().term(now.commit) != now.term)
     return fmt::format("node {}: a leader in term {} committed {} by an entry of an older term",
                        raft.id(), now.term, now.commit);

@@ -478,6 +478,9 @@ void ApplyLoop::take(Tick& event) {
   ticked_ns_ = event.now_ns;
   for (auto& [index, waiters] : waiting_reads_) drop_late(waiters, event.now_ns);
   std::erase_if(waiting_reads_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(pulls_, [](const auto& pull) { return pull.second->ended(); });
+  for (auto& [id, pull] : pulls_)
+    if (pull->is_late(event.now_ns)) pull->close(Code::kTimeout);
   expire_leases(event.now_ns);
   watch_quota(event.now_ns);
   compare_state(event.now_ns);
@@ -532,7 +535,10 @@ void ApplyLoop::watch_quota(uint64_t now_ns) {
 
 void ApplyLoop::propose(uint64_t request, Bytes payload) {
   Proposals proposals;
-  proposals.items.push_back({request, std::move(payload)});
+  // Whoever makes one makes it again while it is needed.
+  const uint64_t deadline_ns =
+      parts_.clock->now_ns() + request_timeout_ms(*parts_.config) * 1'000'000;
+  proposals.items.push_back({request, std::move(payload), deadline_ns});
   parts_.output->raft(std::move(proposals));
 }
 
@@ -616,6 +622,9 @@ void ApplyLoop::measure(QueueDepths& to) const {
   to.add("compactions that wait for the engine", physical_.size(), UINT64_MAX);
   to.add("keep-alives that wait for a revoke", waiting_keep_alives_.size(), UINT64_MAX);
   to.add("moves of the leader that are awaited", leader_moves_.size(), UINT64_MAX);
+  to.add("ranges that are pulled", pulls_.size(), UINT64_MAX);
+  to.add("questions for a state hash", waiting_hashes_.size(), UINT64_MAX);
+  to.add("watchers that catch up", hub_.unsynced_count(), UINT64_MAX);
 }
 
 void ApplyLoop::take(WindDown& event) {

@@ -62,8 +62,9 @@ struct Config {
   uint64_t append_in_progress_bytes_max = uint64_t{16} << 20;  // on their way to the WAL's disk
   uint64_t uncommitted_bytes_max = uint64_t{64} << 20;         // of a leader
   uint64_t committed_bytes_max = uint64_t{16} << 20;           // handed to apply
-  uint64_t proposal_bytes_max = uint64_t{64} << 20;            // of clients, without a leader
-  uint64_t peer_bytes_max = uint64_t{64} << 20;                // of messages that came from peers
+  uint64_t proposal_bytes_max = uint64_t{32}
+                                << 20;           // without a leader: half of a transport's queue
+  uint64_t peer_bytes_max = uint64_t{64} << 20;  // of messages that came from peers
   uint64_t apply_backlog_max =
       5000;  // entries committed and not applied, before writes are refused
 

@@ -9,7 +9,6 @@
 #include "server/read_job.h"
 
 namespace quorate::server {
-namespace {}  // namespace
 
 class PullJob final : public Job {
  public:
@@ -27,7 +26,8 @@ class PullJob final : public Job {
 };
 
 Pull::Pull(apply::Request request, quorate_on_piece on_piece, void* user, mvcc::ReadSource source,
-           const MemberState* state, Clock* clock, Pool* pool, std::function<void()> on_end)
+           const MemberState* state, Clock* clock, Pool* pool, uint64_t start_deadline_ns,
+           std::function<void()> on_end)
     : request_(std::move(request)),
       query_(apply::to_query(*request_.get_if<apply::RangeOp>())),
       on_piece_(on_piece),
@@ -35,6 +35,7 @@ Pull::Pull(apply::Request request, quorate_on_piece on_piece, void* user, mvcc::
       state_(state),
       clock_(clock),
       pool_(pool),
+      start_deadline_ns_(start_deadline_ns),
       on_end_(std::move(on_end)),
       txn_(source) {}
 

@@ -28,15 +28,22 @@ inline constexpr uint64_t kPullLifeNs = 600'000'000'000;  // of its pin
 
 class Pull : public std::enable_shared_from_this<Pull> {
  public:
-  // request: holds a range. All pointers outlive the pull; pool jobs keep it alive. on_end: called
-  // once, on a pool thread, after END was sent; must only post.
+  // request: holds a range. All pointers outlive the pull; pool jobs keep it alive.
+  // start_deadline_ns: after it nobody waits for start() any more. on_end: called once, on a pool
+  // thread, after END was sent; must only post.
   Pull(apply::Request request, quorate_on_piece on_piece, void* user, mvcc::ReadSource source,
-       const MemberState* state, Clock* clock, Pool* pool, std::function<void()> on_end);
+       const MemberState* state, Clock* clock, Pool* pool, uint64_t start_deadline_ns,
+       std::function<void()> on_end);
 
   // Starts, or goes on, once the read may begin. [apply loop]
   void start() {
     started_.store(true, std::memory_order_release);
     kick();
+  }
+  // It has not been started in time, and is not closed yet. [apply loop]
+  bool is_late(uint64_t now_ns) const {
+    return start_deadline_ns_ <= now_ns && !started_.load(std::memory_order_relaxed) &&
+           closed_.load(std::memory_order_relaxed) == 0;
   }
   void add_credit(uint64_t bytes);
   // From the head again, at the same revision.
@@ -65,6 +72,7 @@ class Pull : public std::enable_shared_from_this<Pull> {
   const MemberState* const state_;
   Clock* const clock_;
   Pool* const pool_;
+  const uint64_t start_deadline_ns_;
   const std::function<void()> on_end_;
 
   std::atomic<uint32_t> signals_{0};  // not 0: a job is on its way or running

@@ -157,9 +157,9 @@ class RaftLoop final : public Loop<RaftEvent> {
   // Posts peer messages unless too many bytes of them wait already. False: not taken. [any thread]
   bool offer(PeerMessages messages);
   const raft::Raft& raft() const { return node_.inner(); }  // for tests, between turns
-  // Whether so much waits that no client should propose more. [any thread]
-  bool proposals_full() const {
-    return proposal_bytes_.load(std::memory_order_relaxed) > parts_.proposal_bytes_max;
+  // Whether so much waits, with `more` bytes, that no client should propose any. [any thread]
+  bool proposals_full(uint64_t more) const {
+    return proposal_bytes_.load(std::memory_order_relaxed) + more > parts_.proposal_bytes_max;
   }
   // What waits here. For tests. [between turns]
   void measure(QueueDepths& to) const;

@@ -33,6 +33,7 @@ bool reads_on_pool(const apply::Request& request) {
 struct Services::Sorted {
   std::vector<PendingCall> calls;
   Proposals proposals;
+  uint64_t proposal_bytes = 0;                // of them
   std::vector<ReadCall> linearizable, local;  // for the reader pool
   ReadWaiter confirmed;                       // questions behind a read-index round
   LeaderRequest for_leader;                   // questions that only it can answer
@@ -143,7 +144,7 @@ Status Services::submit(const quorate_submission& item, Slab& slab, PendingCall&
       parts_.state->leader.load(std::memory_order_relaxed) == 0)
     return Status(Code::kNoLeader, "this member knows no leader");
   const apply::Route route = apply::route(*request);
-  QUORATE_TRY(admit(*request, route));
+  QUORATE_TRY(admit(*request, route, sorted.proposal_bytes));
   // Of a read that waits for nobody only its caller may find that it takes too long.
   const bool waits = !(route == apply::Route::kSerializable || route == apply::Route::kLocal) ||
                      !reads_on_pool(*request);
@@ -187,7 +188,7 @@ Question Services::question(const PendingCall& call, apply::Request request) con
 }
 
 // What needs no log to be refused. The quota comes first, as in etcd.
-Status Services::admit(const apply::Request& request, apply::Route route) {
+Status Services::admit(const apply::Request& request, apply::Route route, uint64_t bytes_before) {
   if (parts_.state->fenced.load(std::memory_order_acquire) && apply::uses_data(request))
     return fenced_refusal(parts_.for_peers);
   if (route == apply::Route::kLog) {
@@ -205,7 +206,7 @@ Status Services::admit(const apply::Request& request, apply::Route route) {
   const uint64_t applied = parts_.state->applied.load(std::memory_order_relaxed);
   if (commit > applied + parts_.config->apply_backlog_max)
     return Status(Code::kTooManyRequests, "apply is behind; try again later");
-  if (parts_.raft->proposals_full())
+  if (parts_.raft->proposals_full(bytes_before))
     return Status(Code::kTooManyRequests, "too many bytes wait for the log; try again later");
   return Status();
 }
@@ -220,6 +221,7 @@ void Services::propose(const apply::Request& request, char* entry, Slab& slab, P
   call.proposed = true;
   const Slice body = request.body().slice();
   apply::write_entry(entry, header, body);
+  sorted.proposal_bytes += apply::entry_size(header, body.size());
   sorted.proposals.items.push_back(
       {call.id, slab.share(entry, apply::entry_size(header, body.size())), call.deadline_ns});
 }
@@ -258,7 +260,6 @@ quorate_status Services::watch_open(const quorate_call* call, quorate_on_watch o
 quorate_status Services::range_open(const quorate_call* call, quorate_slice request,
                                     quorate_on_piece on_piece, void* user, uint64_t* pull,
                                     quorate_error* error) {
-  (void)call;
   const auto open = [&]() -> Status {
     if (parts_.state->stopping.load(std::memory_order_relaxed))
       return Status(Code::kStopped, "the member is stopping");
@@ -270,17 +271,18 @@ quorate_status Services::range_open(const quorate_call* call, quorate_slice requ
     QUORATE_TRY(
         apply::validate(*decoded, {parts_.config->txn_ops_max, parts_.config->request_bytes_max}));
     const bool linearizable = apply::route(*decoded) == apply::Route::kLinearizable;
+    const uint64_t deadline_ns = deadline_of(call, request_timeout_ms(*parts_.config));
     ApplyLoop* const loop = parts_.apply;
-    auto object =
-        std::make_shared<Pull>(std::move(*decoded), on_piece, user, parts_.reads.source,
-                               parts_.state, parts_.clock, parts_.pool, [loop] { loop->wake(); });
+    auto object = std::make_shared<Pull>(std::move(*decoded), on_piece, user, parts_.reads.source,
+                                         parts_.state, parts_.clock, parts_.pool, deadline_ns,
+                                         [loop] { loop->wake(); });
     *pull = parts_.next_stream->fetch_add(1, std::memory_order_relaxed);
     loop->post(PullOpen{*pull, std::move(object)});
     if (!linearizable) {
       loop->post(PullCall{PullCall::Kind::kStart, *pull, 0});
     } else {
       ReadRequest reads;
-      reads.waiters.push_back({nullptr, {}, *pull, parts_.clock->now_ns() + kPullLifeNs});
+      reads.waiters.push_back({nullptr, {}, *pull, deadline_ns});
       parts_.raft->post(std::move(reads));
     }
     return Status();

@@ -52,7 +52,8 @@ class Services {
   void submit_batch(quorate_on_done on_done, void* sink, quorate_submission* items, size_t stride,
                     size_t count);
   Status submit(const quorate_submission& item, Slab& slab, PendingCall& call, Sorted& sorted);
-  Status admit(const apply::Request& request, apply::Route route);
+  // bytes_before: of the batch's proposals so far.
+  Status admit(const apply::Request& request, apply::Route route, uint64_t bytes_before);
   void propose(const apply::Request& request, char* entry, Slab& slab, PendingCall& call,
                Sorted& sorted);
   Question question(const PendingCall& call, apply::Request request) const;

@@ -147,6 +147,11 @@ class Cluster:
             return max(leading, key=lambda one: one[0])[1] if leading else None
         return wait_until("a member leading", found, seconds, POLL_SECONDS)
 
+    def term(self):
+        """Of the member that leads."""
+        leader = self.leader()
+        return wait_until(f"{leader.name} telling its term", lambda: self.status(leader)).raftTerm
+
     def follower(self):
         """A running member that does not lead."""
         leader = self.leader()

@@ -66,6 +66,25 @@ TEST_CASE("an acknowledgement beyond the log's end does not count", "[raft]") {
   CHECK_FALSE(group.node(1).has_ready());
 }
 
+// A tail of an older leader's may lie behind it, which the sender must not take for its own.
+TEST_CASE("a snapshot of what is committed here is answered with that, not with the log's end",
+          "[raft]") {
+  RaftGroup group;
+  group.add_voters(3);
+  group.set_log(2, {1, 1, 1, 1}, 1, 3);
+  Message snapshot = message(MessageType::kMsgSnap, 3, 2, 2);
+  snapshot.snapshot = SnapshotMeta{3, 1, group.raft(2).conf_state()};
+  step(group, snapshot);
+  while (group.node(2).has_ready() || group.waiting_appends(2) != 0) {
+    group.process_ready(2);
+    group.process_append(2);
+  }
+  REQUIRE(group.network().size() == 1);
+  CHECK(group.network()[0].type == MessageType::kMsgAppResp);
+  CHECK(group.network()[0].index == 3);
+  CHECK(group.raft(2).log().last_index() == 4);
+}
+
 TEST_CASE("a message for another node is not taken", "[raft]") {
   RaftGroup group = led_by_1();
   const Message lost = message(MessageType::kMsgHeartbeat, 1, 3, 8);

@@ -138,6 +138,23 @@ class TestMember : private server::ServerEvents {
     last_call = item.call_id;
     return answer;
   }
+  // Sends all at once.
+  std::vector<std::shared_ptr<Answer>> send_batch(const std::vector<Bytes>& requests) {
+    std::vector<std::shared_ptr<Answer>> answers;
+    std::vector<quorate_submission> items;
+    for (const Bytes& request : requests) {
+      answers.push_back(answers_.emplace_back(std::make_shared<Answer>()));
+      items.push_back({nullptr, to_c(request.slice()), answers.back().get(), 0, 0});
+    }
+    services_->submit_batch(services_->ctx, on_done, this, items.data(), sizeof items[0],
+                            items.size());
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (items[i].status == QUORATE_OK) continue;
+      answers[i]->code = static_cast<Code>(items[i].status);
+      answers[i]->completions = 1;
+    }
+    return answers;
+  }
   // Sends, and runs until the answer is there.
   Answer call(const Bytes& request) {
     auto answer = send(request);

@@ -5,9 +5,14 @@
 namespace quorate::test {
 namespace {
 
+constexpr int64_t kQuota = 1 << 20;
+
 struct Leaderless : TestCluster {
   explicit Leaderless(uint64_t append_bytes_max = 1 << 20) : TestCluster(3) {
-    for (const auto& member : members) member->config.append_bytes_max = append_bytes_max;
+    for (const auto& member : members) {
+      member->config.append_bytes_max = append_bytes_max;
+      member->config.quota_bytes = kQuota;
+    }
     start();
     const size_t cut = follower_at();
     alone = members[cut].get();
@@ -35,6 +40,34 @@ TEST_CASE("callers who have given up leave nothing behind in a member without a 
   const server::QueueDepth* busy = queues.busy();
   INFO((busy != nullptr ? busy->name : ""));
   CHECK(busy == nullptr);
+}
+
+TEST_CASE("a range that is pulled in pieces ends when no leader is found in time", "[waiting]") {
+  Leaderless cluster;
+  cluster.alone->open_pull(range_request("a", "z"));
+  cluster.world.advance_ms(1000);
+  CHECK(cluster.alone->pieces.empty());
+  cluster.world.advance_ms(7000);
+  REQUIRE(cluster.alone->pieces.size() == 1);
+  CHECK(cluster.alone->pieces[0].kind == QUORATE_PIECE_END);
+  CHECK(cluster.alone->pieces[0].code == Code::kTimeout);
+  CHECK(cluster.alone->server().queues().busy() == nullptr);
+}
+
+TEST_CASE("a member without a leader does not gather what it would tell the others itself",
+          "[waiting]") {
+  Leaderless cluster;
+  // It has no room, and would raise the alarm each time.
+  for (int i = 0; i < 100; ++i) {
+    const auto refused = cluster.alone->send(put_request("a", std::string(kQuota, 'v')), 100);
+    CHECK(refused->code == Code::kQuotaExceeded);
+    cluster.world.advance_ms(500);
+  }
+  uint64_t waiting = 0;
+  for (const server::QueueDepth& queue : cluster.alone->server().queues().all())
+    if (std::string_view(queue.name) == "writes that wait for a leader") waiting = queue.size;
+  CHECK(waiting > 0);
+  CHECK(waiting < 20);
 }
 
 TEST_CASE("a write that its caller has given up is not made when a leader is found", "[waiting]") {
@@ -76,8 +109,15 @@ TEST_CASE("writes beyond what may wait for a leader are refused, and those that 
   member.config.proposal_bytes_max = 3000;
   cluster.start();
   std::vector<std::shared_ptr<Answer>> answers;
+  const bool in_one_batch = GENERATE(false, true);
+  std::vector<Bytes> requests;
   for (int i = 0; i < 10; ++i)
-    answers.push_back(member.send(put_request("k" + std::to_string(i), std::string(1000, 'v'))));
+    requests.push_back(put_request("k" + std::to_string(i), std::string(1000, 'v')));
+  if (in_one_batch) {
+    answers = member.send_batch(requests);
+  } else {
+    for (const Bytes& request : requests) answers.push_back(member.send(request));
+  }
   REQUIRE(cluster.run_until([&] {
     return std::all_of(answers.begin(), answers.end(), [](const auto& a) { return a->done(); });
   }));
