@@ -54,19 +54,17 @@ struct Config {
   uint64_t wal_segment_bytes = uint64_t{16} << 20;     // of segments made from now on
   uint64_t wal_keep_bytes_max = uint64_t{1} << 30;     // for followers that lag
   uint64_t log_memory_bytes_max = uint64_t{64} << 20;  // of the log, beside the WAL
-  // What may wait, and where. All but the last two count payloads; one that is larger than its
-  // limit passes alone.
+  // What may wait, and where: bytes of payload unless it says otherwise. One that is larger than
+  // its limit passes alone.
   uint64_t append_bytes_max = uint64_t{1} << 20;               // in one message to a peer
   uint64_t inflight_messages_max = 256;                        // to one peer, not acknowledged
   uint64_t inflight_bytes_max = uint64_t{16} << 20;            // the same
   uint64_t append_in_progress_bytes_max = uint64_t{16} << 20;  // on their way to the WAL's disk
   uint64_t uncommitted_bytes_max = uint64_t{64} << 20;         // of a leader
   uint64_t committed_bytes_max = uint64_t{16} << 20;           // handed to apply
-  uint64_t proposal_bytes_max = uint64_t{32}
-                                << 20;           // without a leader: half of a transport's queue
-  uint64_t peer_bytes_max = uint64_t{64} << 20;  // of messages that came from peers
-  uint64_t apply_backlog_max =
-      5000;  // entries committed and not applied, before writes are refused
+  uint64_t proposal_bytes_max = uint64_t{32} << 20;  // for a leader; half of a transport's queue
+  uint64_t peer_bytes_max = uint64_t{64} << 20;      // of messages that came from peers, whole
+  uint64_t apply_backlog_max = 5000;  // entries behind the commit index; then writes are refused
 
   // Every setting by its flag's name, as text, for plugins that ask (host.h).
   std::vector<std::pair<std::string, std::string>> flags;

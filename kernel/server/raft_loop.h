@@ -142,7 +142,7 @@ class RaftLoop final : public Loop<RaftEvent> {
     uint64_t group_bytes_max = 0;  // of proposals, in one message to the leader
     uint64_t proposal_bytes_max = 0;  // posted and not yet taken by the node
     uint64_t peer_bytes_max = 0;      // posted and not yet stepped
-    uint64_t request_bytes_max = 0;
+    uint64_t request_bytes_max = 0;   // of one client
     Logger logger;
   };
   // clock, output: outlive the loop. conf_state: as of the applied index.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A small proof of the simulator's rig, from the objects of a build: for each checker a planted bug,
-which it finds, and which passes the same seeds when it is off. Only the file that a bug changes is
-compiled anew, and linked before the archive that holds the healthy one."""
+which it finds, and which passes the same seeds when it is off. Only the files that a bug changes are
+compiled anew, and linked before the archive that holds the healthy ones."""
 
 import argparse
 import pathlib
@@ -42,25 +42,31 @@ class Build:
 
     def plant(self, patch, scratch):
         """The path of a simulator with the bug in it."""
-        (name,) = patch.touched()
-        source = scratch / name
-        source.parent.mkdir(parents=True)
-        shutil.copy(ROOT / name, source)
+        for name in patch.touched():
+            source = scratch / name
+            source.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, source)
         wrong = patch.apply(scratch)
         if wrong:
             sys.exit(f"rig: {patch.path.name} does not apply: {wrong}")
+        objects = " ".join(str(self.compiled(name, scratch)) for name in patch.touched())
+        program = scratch / "quorate-sim"
+        run(["sh", "-c", self.link.replace(" -o bin/quorate-sim ",
+                                           f" {objects} -o {program} ")], self.folder)
+        return program
+
+    def compiled(self, name, scratch):
+        """The object of a planted file."""
         healthy = next((line for line in self.compile if line.endswith(f" -c {ROOT / name}")), None)
         if healthy is None:
             sys.exit(f"rig: no command of {self.folder} compiles {name} by itself; "
                      "configure with QUORATE_UNITY=OFF")
-        planted_object = scratch / "planted.o"
-        command = re.sub(r" -MF \S+", f" -MF {scratch / 'planted.d'}", healthy)
+        source = scratch / name
+        planted_object = source.with_suffix(".o")
+        command = re.sub(r" -MF \S+", f" -MF {source.with_suffix('.d')}", healthy)
         command = re.sub(r" -o \S+", f" -o {planted_object}", command)
         run(["sh", "-c", command.replace(f" -c {ROOT / name}", f" -c {source}")], self.folder)
-        program = scratch / "quorate-sim"
-        run(["sh", "-c", self.link.replace(" -o bin/quorate-sim ",
-                                           f" {planted_object} -o {program} ")], self.folder)
-        return program
+        return planted_object
 
 
 def prove(patch, checker, program, seeds):
