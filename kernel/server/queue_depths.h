@@ -25,15 +25,19 @@ class QueueDepths {
     QUORATE_CHECK(count_ < depths_.size(), "more queues than were thought of");
     depths_[count_++] = {name, size, max};
   }
-  std::span<const QueueDepth> all() const { return {depths_.data(), count_}; }
+  std::span<const QueueDepth> all() const& { return {depths_.data(), count_}; }
   // One that is beyond its limit, or null.
-  const QueueDepth* too_long() const {
+  const QueueDepth* too_long() const& {
     return find([](const QueueDepth& queue) { return queue.size > queue.max; });
   }
   // One in which something waits, or null.
-  const QueueDepth* busy() const {
+  const QueueDepth* busy() const& {
     return find([](const QueueDepth& queue) { return queue.size != 0; });
   }
+  // What they return is this object's.
+  void all() const&& = delete;
+  void too_long() const&& = delete;
+  void busy() const&& = delete;
 
  private:
   template <typename Condition>
