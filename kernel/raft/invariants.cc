@@ -68,7 +68,8 @@ std::string check_limits(const Raft& raft) {
       log.applying_bytes() != log.entry(log.applying()).payload.size())
     return fmt::format("node {}: {} bytes are being applied, of {}", raft.id(),
                        log.applying_bytes(), config.committed_bytes_max);
-  if (log.first_index() > log.applied() || log.last_index() - log.applied() > kCountedTailMax)
+  if (log.memory_bytes() <= config.log_memory_bytes_max || log.first_index() > log.applied() ||
+      log.last_index() - log.applied() > kCountedTailMax)
     return {};
   uint64_t needed = 0;
   for (Index i = log.applied() + 1; i <= log.last_index(); ++i)
