@@ -580,7 +580,6 @@ void ApplyLoop::hand_out_catch_ups() {
 }
 
 void ApplyLoop::take(PullOpen& event) {
-  std::erase_if(pulls_, [](const auto& pull) { return pull.second->ended(); });
   const std::shared_ptr<Pull>& pull = event.object;
   pulls_.emplace(event.pull, pull);
   if (wound_down_) return pull->close(Code::kStopped);

@@ -210,11 +210,8 @@ void RaftLoop::tick_if_due() {
   wake_at(ticks_.next_ns());
   append_all(waiting_questions_, questions_again_);
   ticked_ns_ = now;
-  const auto is_late = [now](const auto& waiting) {
-    return waiting.deadline_ns != 0 && waiting.deadline_ns <= now;
-  };
-  std::erase_if(waiting_questions_, is_late);
-  std::erase_if(waiting_conf_, is_late);
+  drop_late(waiting_questions_, now);
+  drop_late(waiting_conf_, now);
   drop_late_proposals(now);
   drop_late(waiting_reads_, now);
   drop_late(round_, now);
@@ -307,7 +304,7 @@ void RaftLoop::refuse(uint64_t request, Code code) {
 void RaftLoop::drop_late_proposals(uint64_t now_ns) {
   uint64_t bytes = 0;
   std::erase_if(waiting_proposals_, [&](const Proposal& proposal) {
-    if (proposal.deadline_ns == 0 || proposal.deadline_ns > now_ns) return false;
+    if (!is_late(proposal, now_ns)) return false;
     bytes += proposal.payload.size();
     return true;
   });

@@ -25,14 +25,19 @@ struct ReadWaiter {
   std::unique_ptr<Job> job;         // for the reader pool, or null
   std::vector<Question> questions;  // for the apply loop
   uint64_t pull = 0;                // one that may start; 0: none
-  uint64_t deadline_ns = 0;         // after it nobody waits for any of it
+  uint64_t deadline_ns = 0;         // after it nobody waits for any of it; 0: none
 };
 
+// Whether nobody waits any more for what has this deadline.
+template <typename Waiting>
+bool is_late(const Waiting& waiting, uint64_t now_ns) {
+  return waiting.deadline_ns != 0 && waiting.deadline_ns <= now_ns;
+}
 // Drops those for whom nobody waits any more: without a leader they would gather for as long as
 // clients try again.
-inline void drop_late(std::vector<ReadWaiter>& waiters, uint64_t now_ns) {
-  std::erase_if(waiters,
-                [now_ns](const ReadWaiter& waiter) { return waiter.deadline_ns <= now_ns; });
+template <typename Queue>
+void drop_late(Queue& waiting, uint64_t now_ns) {
+  std::erase_if(waiting, [now_ns](const auto& each) { return is_late(each, now_ns); });
 }
 
 }  // namespace quorate::server

@@ -221,9 +221,9 @@ void Services::propose(const apply::Request& request, char* entry, Slab& slab, P
   call.proposed = true;
   const Slice body = request.body().slice();
   apply::write_entry(entry, header, body);
-  sorted.proposal_bytes += apply::entry_size(header, body.size());
-  sorted.proposals.items.push_back(
-      {call.id, slab.share(entry, apply::entry_size(header, body.size())), call.deadline_ns});
+  const size_t bytes = apply::entry_size(header, body.size());
+  sorted.proposal_bytes += bytes;
+  sorted.proposals.items.push_back({call.id, slab.share(entry, bytes), call.deadline_ns});
 }
 
 // Positive, not 0, and unlikely to meet one of another member or start: the counter begins at

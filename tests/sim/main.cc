@@ -111,9 +111,8 @@ int run_all(int argc, char** argv) {
       ("profile", po::value<std::string>()->default_value("any"),
        "what may happen: any, steady (nothing that is a reason for an election), kills (leaders of "
        "a healthy cluster are killed; prints how long none led), storm (leaders come and go), "
-       "tight "
-       "(queues are full after a request or two)")                                     //
-      ("without", po::value<std::vector<std::string>>(), "turns a checker off")        //
+       "tight (queues are full after a request or two)")(
+          "without", po::value<std::vector<std::string>>(), "turns a checker off")     //
       ("twice", "each run twice; the traces must agree")                               //
       ("minimise", "on a failure, look for a smaller schedule (default with --seed)")  //
       ("no-minimise", "do not")                                                        //

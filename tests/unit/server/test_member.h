@@ -124,27 +124,19 @@ class TestMember : private server::ServerEvents {
 
   // Sends a request; the answer comes as the member runs.
   std::shared_ptr<Answer> send(const Bytes& request, uint64_t timeout_ms = 0) {
-    auto answer = std::make_shared<Answer>();
-    answers_.push_back(answer);
+    return send_batch({request}, timeout_ms).front();
+  }
+  // Sends all at once.
+  std::vector<std::shared_ptr<Answer>> send_batch(const std::vector<Bytes>& requests,
+                                                  uint64_t timeout_ms = 0) {
     quorate_call call{};
     call.struct_size = sizeof call;
     call.timeout_ms = timeout_ms;
-    quorate_submission item{&call, to_c(request.slice()), answer.get(), 0, 0};
-    services_->submit_batch(services_->ctx, on_done, this, &item, sizeof item, 1);
-    if (item.status != QUORATE_OK) {
-      answer->code = static_cast<Code>(item.status);
-      answer->completions = 1;
-    }
-    last_call = item.call_id;
-    return answer;
-  }
-  // Sends all at once.
-  std::vector<std::shared_ptr<Answer>> send_batch(const std::vector<Bytes>& requests) {
     std::vector<std::shared_ptr<Answer>> answers;
     std::vector<quorate_submission> items;
     for (const Bytes& request : requests) {
       answers.push_back(answers_.emplace_back(std::make_shared<Answer>()));
-      items.push_back({nullptr, to_c(request.slice()), answers.back().get(), 0, 0});
+      items.push_back({&call, to_c(request.slice()), answers.back().get(), 0, 0});
     }
     services_->submit_batch(services_->ctx, on_done, this, items.data(), sizeof items[0],
                             items.size());
@@ -153,6 +145,7 @@ class TestMember : private server::ServerEvents {
       answers[i]->code = static_cast<Code>(items[i].status);
       answers[i]->completions = 1;
     }
+    last_call = items.back().call_id;
     return answers;
   }
   // Sends, and runs until the answer is there.
